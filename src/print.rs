@@ -4,15 +4,15 @@
 use gyan_results::write_json;
 use serde::Serialize;
 
-use crate::document::{Document, Shown, View};
+use crate::document::{Document, Presentation, View};
 use crate::error::Error;
 use crate::format::{ListFormat, ReportFormat};
 use crate::output::print;
 use crate::render;
 
 /// In any format but a page, which has a function of its own: `output::write_page`.
-pub(crate) fn report(format: ReportFormat, shown: Shown) -> Result<(), Error> {
-    let Shown { view, rows, document } = shown;
+pub(crate) fn report(format: ReportFormat, shown: Presentation) -> Result<(), Error> {
+    let Presentation { view, rows, document } = shown;
     print(|out| match format {
         ReportFormat::Table => render::table(out, &view),
         ReportFormat::Markdown => render::markdown(out, &view),

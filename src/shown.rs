@@ -82,13 +82,13 @@ pub fn judged(new: &[Summary], baselines: &[Summary]) -> Judgement {
 
 /// What `gyan diff` finds between runs.
 pub fn compared(before: &[Summary], after: &[Summary]) -> Difference {
-    let run = |summary| difference::Run {
+    let run = |summary| difference::ComparedRun {
         name: NAME.into(),
         summary,
         findings: found(summary),
         is_complete: true,
     };
-    let [before, after]: [Vec<difference::Run>; 2] =
+    let [before, after]: [Vec<difference::ComparedRun>; 2] =
         [before, after].map(|runs| runs.iter().map(run).collect());
     difference(&before, &after)
 }

@@ -63,7 +63,7 @@ fn amount(row: &JudgedRow, number: Option<Number>) -> Value<'_> {
         "bytes" => Unit::Bytes,
         _ => Unit::Count,
     };
-    number.map(|number| unit.of(number)).into()
+    number.map(|number| unit.amount(number)).into()
 }
 
 /// The growth of a number, relative to what it was.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, Witnessed};
 
-use crate::document::page::{Block, Page, Table};
+use crate::document::page::{FoldedTable, Page, PageBlock};
 use crate::document::value::{Amount, Unit, Value, line, row, share};
 use crate::document::{Kind, Section, View, column, cut, numbers, texts};
 use crate::parts::headings::short_library;
@@ -37,8 +37,8 @@ pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) ->
 /// The same as a page.
 pub(crate) fn tuning_page<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Page<'a> {
     let view = self::tuning(tuning, directory, files);
-    let tables = view.sections.into_iter().map(|section| Table { section, is_open: true });
-    let settings = Block {
+    let tables = view.sections.into_iter().map(|section| FoldedTable { section, is_open: true });
+    let settings = PageBlock {
         id: "settings",
         title: "Settings",
         details: "",

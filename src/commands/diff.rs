@@ -8,7 +8,7 @@ use gyan_results::Difference;
 use crate::answers;
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
-use crate::document::{Document, Shown};
+use crate::document::{Document, Presentation};
 use crate::error::Error;
 use crate::findings;
 use crate::format::ReportFormat as Format;
@@ -46,15 +46,15 @@ fn sides(options: &DiffOptions) -> Result<(&[PathBuf], &[PathBuf]), Error> {
     }
 }
 
-fn of_side(runs: &[Run]) -> Vec<difference::Run<'_>> {
+fn of_side(runs: &[Run]) -> Vec<difference::ComparedRun<'_>> {
     runs.iter().map(with_findings).collect()
 }
 
-fn with_findings(run: &Run) -> difference::Run<'_> {
+fn with_findings(run: &Run) -> difference::ComparedRun<'_> {
     let Run { path, summary, is_complete } = run;
     let findings = findings::find(summary, &summary.queues(), &BTreeMap::new()).findings;
     let name = path.display().to_string();
-    difference::Run { name, summary, findings, is_complete: *is_complete }
+    difference::ComparedRun { name, summary, findings, is_complete: *is_complete }
 }
 
 fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
@@ -64,5 +64,5 @@ fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Resul
     }
     let view = answers::comparison(difference, options.all);
     let (rows, document) = (answers::comparison_rows(difference), Document::new(difference));
-    print::report(format, Shown { view, rows, document })
+    print::report(format, Presentation { view, rows, document })
 }

@@ -6,7 +6,7 @@ use wildmatch::WildMatch;
 use crate::answers;
 use crate::cli::ScaleOptions;
 use crate::comparison::scaling::{Question, scaling};
-use crate::document::{Document, Shown};
+use crate::document::{Document, Presentation};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
@@ -50,7 +50,7 @@ fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(),
     }
     let view = answers::scaling(scaling, has_names, options.all);
     let (rows, document) = (answers::scaling_rows(scaling), Document::new(scaling));
-    print::report(format, Shown { view, rows, document })
+    print::report(format, Presentation { view, rows, document })
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

@@ -18,7 +18,7 @@ const RUNS_AT_MOST: usize = 100;
 
 /// One row of a family: the numbers of the runs on both sides.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row<'a> {
+pub(crate) struct FamilyRow<'a> {
     pub(crate) a: &'a [f64],
     pub(crate) b: &'a [f64],
     /// Whether any of them is only a lower bound, or is made of one: then nothing is said of the row.
@@ -52,23 +52,23 @@ pub(crate) struct Judged {
 }
 
 /// Judges the rows of a family: of [`ALPHA`] of all families in which nothing changed, some row is [`Answer::Yes`].
-pub(crate) fn judge(family: &[Row], sides: Sides) -> Vec<Judged> {
+pub(crate) fn judge(family: &[FamilyRow], sides: Sides) -> Vec<Judged> {
     judge_with_looks(family, sides, 1)
 }
 
 /// The same for numbers that were looked at this many times while they were made, to decide on more of them.
-pub(crate) fn judge_with_looks(family: &[Row], sides: Sides, looks: usize) -> Vec<Judged> {
-    let is_tested = |row: &&Row| !row.is_bound && row.a.len().min(row.b.len()) > 0;
+pub(crate) fn judge_with_looks(family: &[FamilyRow], sides: Sides, looks: usize) -> Vec<Judged> {
+    let is_tested = |row: &&FamilyRow| !row.is_bound && row.a.len().min(row.b.len()) > 0;
     let tests = family.iter().filter(is_tested).count();
     let size = tests.max(1) * looks;
-    let p_of = |row: &Row| {
+    let p_of = |row: &FamilyRow| {
         let p = Some(row).filter(is_tested).and_then(|row| mann_whitney(row.a, row.b, sides))?;
         Some((p * looks as f64).min(1.0))
     };
     let p: Vec<Option<f64>> = family.iter().map(p_of).collect();
     let known: Vec<f64> = p.iter().copied().flatten().collect();
     let mut adjusted = holm(&known).into_iter();
-    let judged = |(row, p): (&Row, Option<f64>)| {
+    let judged = |(row, p): (&FamilyRow, Option<f64>)| {
         let p_adjusted = p.and_then(|_| adjusted.next());
         let answer = match p_adjusted {
             None if row.is_bound => Answer::Bound,
@@ -111,11 +111,11 @@ pub(crate) fn runs_of_each(sides: Sides, family: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn row<'a>(a: &'a [f64], b: &'a [f64]) -> Row<'a> {
-        Row { a, b, is_bound: false }
+    fn row<'a>(a: &'a [f64], b: &'a [f64]) -> FamilyRow<'a> {
+        FamilyRow { a, b, is_bound: false }
     }
 
-    fn answers(family: &[Row], sides: Sides) -> Vec<Answer> {
+    fn answers(family: &[FamilyRow], sides: Sides) -> Vec<Answer> {
         judge(family, sides).iter().map(|of| of.answer).collect()
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_lower_bound_is_not_judged_and_takes_nothing_from_the_others() {
-        let rows = [row(&A[..4], &SLOWER), Row { is_bound: true, ..row(&A[..4], &SLOWER) }];
+        let rows = [row(&A[..4], &SLOWER), FamilyRow { is_bound: true, ..row(&A[..4], &SLOWER) }];
         let judged = judge(&rows, Sides::Both);
         assert_eq!([judged[0].answer, judged[1].answer], [Answer::Yes, Answer::Bound]);
         assert!(judged[1].shift.is_none() && judged[1].p.is_none());

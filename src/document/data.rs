@@ -88,7 +88,7 @@ macro_rules! columns {
 pub(crate) use columns;
 
 /// A result in the forms of which every format is made.
-pub(crate) struct Shown<'a> {
+pub(crate) struct Presentation<'a> {
     /// For people.
     pub(crate) view: View<'a>,
     /// For spreadsheets.

@@ -9,7 +9,7 @@ pub(crate) mod value;
 
 use gyan_results::CheckResult;
 
-pub(crate) use data::{Data, Document, Shown, TakeRow};
+pub(crate) use data::{Data, Document, Presentation, TakeRow};
 pub(crate) use value::Value;
 
 /// Something to read.

@@ -87,19 +87,19 @@ pub(crate) enum Plot<'a> {
 }
 
 impl Unit {
-    pub(crate) fn of(self, number: Number) -> Amount {
+    pub(crate) fn amount(self, number: Number) -> Amount {
         let (fidelity, error, rank) = (Fidelity::Exact, None, None);
         let bound = Bound::None;
         Amount { number, unit: self, fidelity, error, bound, rank, is_change: false }
     }
 
     pub(crate) fn double(self, double: f64) -> Amount {
-        self.of(Number::Double(double))
+        self.amount(Number::Double(double))
     }
 
     /// Minimum and maximum, each with its rank.
     pub(crate) fn extremes(self, statistic: &Statistic) -> [Amount; 2] {
-        let (min, max) = (self.of(statistic.min), self.of(statistic.max));
+        let (min, max) = (self.amount(statistic.min), self.amount(statistic.max));
         [min.on(statistic.min_rank), max.on(statistic.max_rank)]
     }
 }
@@ -160,7 +160,7 @@ pub(crate) fn share(share: f64) -> Amount {
 }
 
 pub(crate) fn integer(integer: impl Into<i128>) -> Amount {
-    Unit::Count.of(Number::Integer(integer.into()))
+    Unit::Count.amount(Number::Integer(integer.into()))
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -189,7 +189,7 @@ macro_rules! from {
 from! {
     String: text => Value::Text(Cow::Owned(text)),
     Amount: amount => Value::Amount(amount),
-    Number: number => Value::Amount(Unit::Count.of(number)),
+    Number: number => Value::Amount(Unit::Count.amount(number)),
     f64: double => Number::Double(double).into(),
     u64: integer => Number::Integer(integer.into()).into(),
     usize: integer => (integer as u64).into(),

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Efficiencies, Summary};
 
-use super::kinds::{Kind, kind_of};
-use super::run::{Run, Time};
+use super::kinds::{FunctionKind, kind_of};
+use super::run::{RunFacts, Time};
 
 /// What a finding says that seconds went to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -173,7 +173,8 @@ impl Account {
             *entry.claimed.entry(finding).or_default() += taken_s;
         }
         let rest_s = (seconds - known_s).max(0.0);
-        let waits = |name: &str| !matches!(kind_of(name), Kind::Local | Kind::Start);
+        let waits =
+            |name: &str| !matches!(kind_of(name), FunctionKind::Local | FunctionKind::Start);
         let entries = self.functions.iter_mut().filter(|(name, _)| waits(name));
         take(entries.map(|(_, entry)| (entry, Cause::Waiting)).collect(), rest_s, finding);
     }
@@ -222,7 +223,7 @@ pub(super) fn uneven_s(summary: &Summary) -> f64 {
     useful.map_or(0.0, |of| of.ranks as f64 * of.max.as_f64() - of.sum.as_f64()).max(0.0)
 }
 
-impl Run<'_> {
+impl RunFacts<'_> {
     /// Which of these functions has the most seconds that no finding has claimed.
     pub(super) fn worst_left<'n>(&self, names: &[&'n str]) -> Option<(&'n str, f64)> {
         let left = names.iter().map(|name| (*name, self.account.free(name, Cause::Any)));

@@ -4,7 +4,7 @@
 use gyan_results::{Advice, Figure};
 
 use super::rules::{RECEIVES, SENDS, WAITS};
-use super::run::{Family, Run};
+use super::run::{Family, RunFacts};
 
 /// What a knob is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -205,7 +205,7 @@ pub(super) fn is_unsafe(name: &str) -> bool {
     hazard(name).is_some_and(|hazard| hazard.is_unsafe)
 }
 
-impl Run<'_> {
+impl RunFacts<'_> {
     /// The knob of this library for a purpose, with its value in the run.
     pub(super) fn knob_for(&self, purpose: Purpose) -> Option<(&'static Knob, &str)> {
         KNOBS.iter().find_map(|knob| {

@@ -22,8 +22,8 @@ use gyan_results::{AlsoTrue, Efficiencies, Finding, QueueRow, Summary};
 pub(crate) use efficiencies::efficiencies;
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
-use rules::{Found, LOAD, RULES, Rule};
-use run::Run;
+use rules::{LOAD, RULES, Rule, RuleMatch};
+use run::RunFacts;
 
 /// Less of the run is not worth anybody's attention.
 const LEAST_SHARE: f64 = 0.01;
@@ -61,7 +61,7 @@ pub(crate) fn find(
     queues: &[QueueRow],
     places: &BTreeMap<String, String>,
 ) -> Answers {
-    let mut run = Run::new(summary, queues, places);
+    let mut run = RunFacts::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         for found in (rule.look)(&run) {
@@ -75,8 +75,8 @@ pub(crate) fn find(
 
 /// Makes a finding of what a rule found, with the seconds that no other has claimed; or has the finding that claimed
 /// them say that this is true, too. Nothing where too little is at stake.
-fn judge(run: &mut Run, rule: &Rule, found: Found, findings: &mut Vec<Finding>) {
-    let Found { title, at_stake, evidence, advice, functions, ranks } = found;
+fn judge(run: &mut RunFacts, rule: &Rule, found: RuleMatch, findings: &mut Vec<Finding>) {
+    let RuleMatch { title, at_stake, evidence, advice, functions, ranks } = found;
     let mut at_stake_s = None;
     if let Some(stake) = &at_stake {
         // A lower bound is the ground of nothing.
@@ -120,7 +120,7 @@ fn judge(run: &mut Run, rule: &Rule, found: Found, findings: &mut Vec<Finding>) 
 
 /// The most seconds first; then what has none. The load of the machine comes first where it is most of what is lost, or
 /// where no other time says much.
-fn ranked(run: &Run, mut findings: Vec<Finding>) -> Vec<Finding> {
+fn ranked(run: &RunFacts, mut findings: Vec<Finding>) -> Vec<Finding> {
     if let Some(nothing) = findings.iter().position(|finding| finding.id == NOTHING) {
         let is_small = |finding: &Finding| finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE);
         let also: Vec<AlsoTrue> = findings.iter().filter(|one| is_small(one)).map(also).collect();

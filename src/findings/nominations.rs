@@ -7,7 +7,7 @@ use gyan_results::{Figure, Finding, Summary, Variables};
 use super::find;
 use super::knobs::{COMPONENTS, DYNAMIC_RULES, NOMINEES, Nominee, Purpose, is_unsafe, witness_of};
 use super::rules::{SENDS, eager};
-use super::run::{Family, Run, is_true};
+use super::run::{Family, RunFacts, is_true};
 
 /// Values for one variable, at most. Algorithms have no order, so all of them are tried.
 const VALUES: usize = 2;
@@ -32,7 +32,7 @@ pub(crate) struct Nomination {
 pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<Nomination> {
     let places = BTreeMap::new();
     let queues = summary.queues();
-    let run = Run::new(summary, &queues, &places);
+    let run = RunFacts::new(summary, &queues, &places);
     let mut nominations: Vec<Nomination> = Vec::new();
     for finding in find(summary, &queues, &places).findings {
         let more = match finding.id.as_str() {
@@ -53,7 +53,7 @@ pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<No
     nominations
 }
 
-fn of(finding: &Finding, settings: &[(&str, &str)], witness: Figure) -> Nomination {
+fn nomination(finding: &Finding, settings: &[(&str, &str)], witness: Figure) -> Nomination {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let settings = settings.iter().map(owned).collect();
     Nomination { finding: finding.id.clone(), settings, witness }
@@ -65,7 +65,7 @@ fn advised<'a>(finding: &'a Finding, name: &str) -> Option<&'a str> {
     settings.find_map(|(advised, value)| (advised == name).then_some(value))
 }
 
-fn by_knob(run: &Run, finding: &Finding) -> Vec<Nomination> {
+fn by_knob(run: &RunFacts, finding: &Finding) -> Vec<Nomination> {
     let is_one = |nominee: &&Nominee| nominee.finding == finding.id;
     let Some(nominee) = NOMINEES.iter().find(is_one) else { return Vec::new() };
     let knobs = nominee.purposes.iter().filter_map(|purpose| {
@@ -83,14 +83,14 @@ fn by_knob(run: &Run, finding: &Finding) -> Vec<Nomination> {
             (None, None) => Vec::new(),
         };
         let is_other = |value: &&String| *value != current && !(is_true(value) && is_true(current));
-        let one = |value: &String| of(finding, &[(knob.name, value)], (nominee.witness)());
+        let one = |value: &String| nomination(finding, &[(knob.name, value)], (nominee.witness)());
         values.iter().filter(is_other).map(one).collect()
     };
     knobs.flat_map(values).collect()
 }
 
 /// Where communication costs time and most messages are above the eager limit.
-fn eager_limit(run: &Run, finding: &Finding) -> Vec<Nomination> {
+fn eager_limit(run: &RunFacts, finding: &Finding) -> Vec<Nomination> {
     let is_asking = eager(run).is_some_and(|eager| eager.above >= MOST);
     let purposes = [Purpose::EagerWithinHost, Purpose::EagerBetweenHosts];
     let purpose = purposes.get(usize::from(!run.is_on_one_host()));
@@ -99,7 +99,10 @@ fn eager_limit(run: &Run, finding: &Finding) -> Vec<Nomination> {
     let largest = sizes.iter().filter(|bar| bar.1 > 0.0).map(|bar| 2.0 * bar.0).fold(0.0, f64::max);
     let Some((knob, _)) = knob.filter(|_| largest <= LARGEST) else { return Vec::new() };
     let values = larger(&format!("{:.0}", largest + HEADER));
-    values.iter().map(|value| of(finding, &[(knob.name, value)], witness_of(knob.name))).collect()
+    values
+        .iter()
+        .map(|value| nomination(finding, &[(knob.name, value)], witness_of(knob.name)))
+        .collect()
 }
 
 /// A number of bytes, and four times that.
@@ -110,7 +113,7 @@ fn larger(value: &str) -> Vec<String> {
 }
 
 /// All other algorithms of the function, the library's own choice first.
-fn algorithms(run: &Run, finding: &Finding, listing: Option<&Variables>) -> Vec<Nomination> {
+fn algorithms(run: &RunFacts, finding: &Finding, listing: Option<&Variables>) -> Vec<Nomination> {
     let Some((name, value)) = finding.functions.first().and_then(|of| run.algorithm(of)) else {
         return Vec::new();
     };
@@ -124,21 +127,21 @@ fn algorithms(run: &Run, finding: &Finding, listing: Option<&Variables>) -> Vec<
         if run.family == Family::OpenMpi && rules_are_off {
             settings.insert(0, (DYNAMIC_RULES, "1"));
         }
-        of(finding, &settings, witness_of(&name))
+        nomination(finding, &settings, witness_of(&name))
     };
     others.map(one).collect()
 }
 
 /// All components except the one that waits for a network that does not exist.
-fn components(run: &Run, finding: &Finding) -> Vec<Nomination> {
+fn components(run: &RunFacts, finding: &Finding) -> Vec<Nomination> {
     let advised = advised(finding, COMPONENTS);
     let is_new = |value: &&str| run.knob(COMPONENTS) != Some(*value);
-    let one = |value| of(finding, &[(COMPONENTS, value)], witness_of(COMPONENTS));
+    let one = |value| nomination(finding, &[(COMPONENTS, value)], witness_of(COMPONENTS));
     advised.filter(is_new).map(one).into_iter().collect()
 }
 
-fn dynamic_rules(run: &Run, finding: &Finding) -> Vec<Nomination> {
+fn dynamic_rules(run: &RunFacts, finding: &Finding) -> Vec<Nomination> {
     let is_off = run.is_on(DYNAMIC_RULES) == Some(false);
-    let one = || of(finding, &[(DYNAMIC_RULES, "1")], Figure::TimeInMpi);
+    let one = || nomination(finding, &[(DYNAMIC_RULES, "1")], Figure::TimeInMpi);
     is_off.then(one).into_iter().collect()
 }

@@ -61,7 +61,7 @@ pub(super) struct LostWithoutProcessors {
     pub(super) uneven: f64,
 }
 
-pub(super) struct Run<'a> {
+pub(super) struct RunFacts<'a> {
     pub(super) summary: &'a Summary,
     pub(super) efficiencies: Option<Efficiencies>,
     pub(super) queues: &'a [QueueRow],
@@ -77,16 +77,16 @@ pub(super) struct Run<'a> {
     places: &'a BTreeMap<String, String>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> RunFacts<'a> {
     pub(super) fn new(
         summary: &'a Summary,
         queues: &'a [QueueRow],
         places: &'a BTreeMap<String, String>,
-    ) -> Run<'a> {
+    ) -> RunFacts<'a> {
         let elapsed = summary.elapsed_s.as_ref();
         let (family, version) = library(&summary.mpi.library);
         let efficiencies = efficiencies(summary);
-        Run {
+        RunFacts {
             summary,
             account: Account::new(summary, efficiencies.as_ref()),
             efficiencies,

@@ -22,7 +22,7 @@ const SUMMARY: &str = "SUMMARY.md";
 
 /// A part of the manual, as the table of contents has it.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct ManualPart {
     /// Empty before the first heading.
     pub(crate) title: String,
     pub(crate) chapters: Vec<Chapter>,
@@ -50,9 +50,9 @@ fn text(file: &str) -> String {
 }
 
 /// The table of contents, without the pages of findings.
-pub(crate) fn parts() -> Vec<Part> {
+pub(crate) fn parts() -> Vec<ManualPart> {
     let summary = text(SUMMARY);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<ManualPart> = Vec::new();
     let mut title = String::new();
     let mut name = None;
     for event in Parser::new(&summary) {
@@ -66,7 +66,7 @@ pub(crate) fn parts() -> Vec<Part> {
             Event::End(TagEnd::Heading(_)) => {
                 // The first one is that of the table itself.
                 let title = if parts.is_empty() { String::new() } else { title.clone() };
-                parts.push(Part { title, ..Part::default() });
+                parts.push(ManualPart { title, ..ManualPart::default() });
             }
             Event::End(TagEnd::Link) => {
                 let chapter = name.take().filter(|name| !name.contains('/'));

@@ -3,7 +3,7 @@
 use gyan_results::{OverheadSummary, Statistic, Summary};
 
 use super::{Part, ReportInput};
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::value::{Amount, Unit, line, seconds, share};
 use crate::document::{Section, Value, plural};
 
@@ -27,7 +27,7 @@ pub(crate) fn cost(summary: &Summary, all: bool) -> Section<'_> {
             " a reading), so fewer calls were timed"
         ]);
     }
-    let most = Unit::Share.of(overhead.share.max);
+    let most = Unit::Share.amount(overhead.share.max);
     Section::of_notes(line!["Cost of gyan: at most ", most, " of the run on a rank", over], notes)
 }
 
@@ -42,7 +42,7 @@ fn mpit_init(summary: &Summary) -> Value<'_> {
 }
 
 fn largest(statistic: &Statistic) -> Amount {
-    Unit::Seconds.of(statistic.max)
+    Unit::Seconds.amount(statistic.max)
 }
 
 fn parts(overhead: &OverheadSummary) -> Value<'static> {
@@ -83,7 +83,7 @@ fn budget(summary: &Summary) -> Option<Value<'_>> {
         return Some("no budget (GYAN_BUDGET=none): every call was timed and sampled".into());
     };
     let over = overhead.over_budget.as_slice();
-    let most = Unit::Share.of(running.max);
+    let most = Unit::Share.amount(running.max);
     let most = match over {
         [_] => most.into(),
         _ => line![most, " on rank ", Value::Rank(running.max_rank)],
@@ -144,10 +144,10 @@ fn why<'a>(
     }
 }
 
-fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+fn block<'r>(of: &'r ReportInput) -> PageBlock<'r> {
     let summary = of.summary;
     let Section { title, notes, .. } = cost(summary, true);
-    let mut block = Block::new("cost", "What gyan itself cost");
+    let mut block = PageBlock::new("cost", "What gyan itself cost");
     block.says.push(title);
     block.says.extend(notes);
     block

@@ -8,9 +8,9 @@ use gyan_results::{CoverageSummary, Number, ObjectsLeftOutSummary};
 use super::cost::cost;
 use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::some_of;
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::value::{Unit, line};
-use crate::document::{Section, Shown, Value};
+use crate::document::{Presentation, Section, Value};
 
 /// What was read.
 pub(super) const COVERAGE: Part = Part {
@@ -23,7 +23,7 @@ pub(super) const COVERAGE: Part = Part {
     block: Some(|of| Ok(block(of))),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let sections = vec![coverage(&of.summary.coverage, of.all), cost(of.summary, of.all)];
     report::shown(of, sections)
 }
@@ -46,7 +46,7 @@ pub(crate) fn left_out(
 /// `3 windows of 2 ranks`, or `3 to 5 windows` when the ranks differ.
 pub(crate) fn number_of(objects: &ObjectsLeftOutSummary) -> Value<'_> {
     let ObjectsLeftOutSummary { what, number, .. } = objects;
-    let [min, max] = [number.min, number.max].map(|number| Unit::Count.of(number));
+    let [min, max] = [number.min, number.max].map(|number| Unit::Count.amount(number));
     let number = if min == max { line![max] } else { line![min, " to ", max] };
     let (noun, size) = what.split_once(' ').unwrap_or((what, ""));
     let plural = if max.number == Number::Integer(1) { "" } else { "s" };
@@ -79,10 +79,10 @@ pub(crate) fn coverage(coverage: &CoverageSummary, all: bool) -> Section<'_> {
     )
 }
 
-fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+fn block<'r>(of: &'r ReportInput) -> PageBlock<'r> {
     let summary = of.summary;
     let Section { title, notes, .. } = coverage(&summary.coverage, true);
-    let mut block = Block::new("coverage", "What was read, and what was not");
+    let mut block = PageBlock::new("coverage", "What was read, and what was not");
     block.details = "Why, and how to see more";
     block.says.push(title);
     block.with(false, [Section::of_notes("", notes)])

@@ -5,7 +5,7 @@ use gyan_results::{CvarSetting, Summary};
 use super::{Part, PartOption, ReportInput, SummaryTable, headings};
 use crate::document::data::columns;
 use crate::document::value::{line, row};
-use crate::document::{Data, Document, Section, Shown, View, texts};
+use crate::document::{Data, Document, Presentation, Section, View, texts};
 
 /// Control variables.
 pub(super) const ENVIRONMENT: Part = Part {
@@ -23,9 +23,9 @@ pub(super) const ENVIRONMENT: Part = Part {
     block: None,
 };
 
-fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let cvars = &of.summary.cvars;
-    Shown { view: view(of.summary), rows: Data::new(cvars), document: Document::new(cvars) }
+    Presentation { view: view(of.summary), rows: Data::new(cvars), document: Document::new(cvars) }
 }
 
 pub(super) fn view(summary: &Summary) -> View<'_> {

@@ -7,9 +7,9 @@ use super::headings::{library_and_job, name_of_phase, title};
 use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::data::columns;
 use crate::document::data::word;
-use crate::document::page::{Block, Card};
+use crate::document::page::{Card, PageBlock};
 use crate::document::value::{Amount, Unit, line, row, seconds, share};
-use crate::document::{Data, Document, Section, Shown, Value, View, numbers, texts};
+use crate::document::{Data, Document, Presentation, Section, Value, View, numbers, texts};
 use crate::findings::Answers;
 
 /// What costs time.
@@ -26,11 +26,11 @@ pub(super) const FINDINGS: Part = Part {
     block: Some(|of| Ok(block(of))),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let Answers { efficiencies, findings, .. } = of.answers();
     let view = view(of.summary, efficiencies.as_ref(), findings, &of.directory);
     let document = Document::new(Findings { efficiencies, findings });
-    Shown { view, rows: Data::new(findings), document }
+    Presentation { view, rows: Data::new(findings), document }
 }
 
 /// The summary also contains both.
@@ -258,9 +258,9 @@ columns! { finding in Finding;
     column(advice: Text) => advice_in_a_row(finding),
 }
 
-fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+fn block<'r>(of: &'r ReportInput) -> PageBlock<'r> {
     let Answers { efficiencies, findings, .. } = of.answers();
-    let mut block = Block::new("findings", "What costs time, and what to do about it");
+    let mut block = PageBlock::new("findings", "What costs time, and what to do about it");
     if findings.is_empty() {
         block.says.push("Nothing stands out.".into());
     }

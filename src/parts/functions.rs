@@ -6,7 +6,7 @@ use gyan_results::{CallSummary, Fidelity, Number, Summary};
 
 use super::{Part, ReportInput};
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::statistic::{columns, statistic_cells};
 use crate::document::value::{Amount, Bound, Plot, Unit, bytes, line, row, seconds, share};
 use crate::document::{Kind, Section, Value, column, numbers, texts};
@@ -15,22 +15,22 @@ use crate::document::{Kind, Section, Value, column, numbers, texts};
 pub(super) const FUNCTIONS: Part = Part { option: None, table: None, block: Some(block) };
 
 /// The whole that the time of calls is a share of.
-pub(crate) struct Whole {
+pub(crate) struct ShareOf {
     pub(crate) column: &'static str,
     /// Seconds of a rank, on average; none in profiles of gyan before it timed calls, and where the times of threads that
     /// were in MPI together are no part of it.
     pub(crate) average_s: Option<f64>,
 }
 
-impl Whole {
-    pub(crate) fn run(summary: &Summary) -> Whole {
+impl ShareOf {
+    pub(crate) fn run(summary: &Summary) -> ShareOf {
         let elapsed = summary.elapsed_s.as_ref().filter(|_| !summary.has_thread_seconds());
         let average_s = elapsed.map(|elapsed| elapsed.avg);
-        Whole { column: "OF RUN", average_s }
+        ShareOf { column: "OF RUN", average_s }
     }
 }
 
-pub(crate) fn calls<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Vec<Section<'a>> {
+pub(crate) fn calls<'a>(calls: &'a [CallSummary], whole: &ShareOf, all: bool) -> Vec<Section<'a>> {
     let timed = calls.iter().any(|call| call.time_s.is_some());
     let mut sections = Vec::new();
     if timed {
@@ -47,7 +47,7 @@ pub(crate) fn time(call: &CallSummary) -> Option<f64> {
     call.time_s.as_ref().map(|time| time.sum.as_f64())
 }
 
-fn by_time<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Section<'a> {
+fn by_time<'a>(calls: &'a [CallSummary], whole: &ShareOf, all: bool) -> Section<'a> {
     let mut shown: Vec<&CallSummary> = calls.iter().collect();
     // Functions that were not timed come last.
     shown.sort_by(|a, b| {
@@ -85,10 +85,10 @@ fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'sta
 /// The time on all ranks, with its error if known.
 fn total_of(call: &CallSummary) -> Option<Amount> {
     let time = call.time_s.as_ref()?;
-    Some(Unit::Seconds.of(time.sum).estimated(call.time_error_s))
+    Some(Unit::Seconds.amount(time.sum).estimated(call.time_error_s))
 }
 
-fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
+fn time_cells<'a>(call: &'a CallSummary, whole: &ShareOf) -> Vec<Value<'a>> {
     let time = call.time_s.as_ref();
     let total = total_of(call);
     let bound = total.map_or(Bound::None, |total| total.bound);
@@ -129,18 +129,18 @@ fn by_count(calls: &[CallSummary], all: bool) -> Section<'_> {
     }
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.calls.is_empty() {
         return Err("functions of MPI: no rank called one that is counted".into());
     }
-    let mut sections = calls(&summary.calls, &Whole::run(summary), true);
+    let mut sections = calls(&summary.calls, &ShareOf::run(summary), true);
     let by_name: BTreeMap<&str, &CallSummary> =
         summary.calls.iter().map(|call| (call.name.as_str(), call)).collect();
     if let Some(by_time) = sections.first_mut().filter(|_| summary.in_mpi.is_some()) {
         add_durations(by_time, &by_name);
     }
-    let mut block = Block::new("functions", "Functions of MPI");
+    let mut block = PageBlock::new("functions", "Functions of MPI");
     block.details = "The same by rank";
     let mut sections = sections.into_iter();
     block.extend(true, sections.next());

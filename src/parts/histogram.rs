@@ -9,7 +9,7 @@ use super::queues::source_name;
 use super::{Part, PartOption, ReportInput, SummaryTable, Takes, headings};
 use crate::document::data::{Row, columns};
 use crate::document::value::{Plot, Unit, line, row, share};
-use crate::document::{Data, Document, Kind, Section, Shown, Value, View, column, numbers};
+use crate::document::{Data, Document, Kind, Presentation, Section, Value, View, column, numbers};
 use crate::error::Error;
 
 /// Histograms of what matches.
@@ -31,7 +31,7 @@ pub(super) const HISTOGRAM: Part = Part {
     block: None,
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let name = of.glob.unwrap_or("*");
     let histograms = histograms(of.summary, name);
     if histograms.is_empty() {
@@ -45,9 +45,9 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
 }
 
 /// Histograms in every format.
-pub(super) fn shown(summary: &Summary, histograms: Vec<Histogram>) -> Shown<'_> {
+pub(super) fn shown(summary: &Summary, histograms: Vec<Histogram>) -> Presentation<'_> {
     let view = view(summary, &histograms);
-    Shown { view, rows: rows(histograms.clone()), document: Document::new(histograms) }
+    Presentation { view, rows: rows(histograms.clone()), document: Document::new(histograms) }
 }
 
 #[derive(Clone, Serialize)]

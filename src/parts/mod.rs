@@ -29,8 +29,8 @@ mod variables;
 mod waiting;
 mod watch;
 
-use crate::document::page::Block;
-use crate::document::{Data, Shown, Value};
+use crate::document::page::PageBlock;
+use crate::document::{Data, Presentation, Value};
 use crate::error::Error;
 
 #[cfg(test)]
@@ -67,9 +67,9 @@ pub(crate) const PARTS: &[Part] = &[
 ];
 
 /// Makes a part in every format, or says why there is nothing to show.
-type MakeShown = for<'r> fn(&'r ReportInput<'_>) -> Result<Shown<'r>, Error>;
+type MakePresentation = for<'r> fn(&'r ReportInput<'_>) -> Result<Presentation<'r>, Error>;
 /// Makes a block of the page, or says why it is not there.
-type MakeBlock = for<'r> fn(&'r ReportInput<'_>) -> Result<Block<'r>, Value<'r>>;
+type MakeBlock = for<'r> fn(&'r ReportInput<'_>) -> Result<PageBlock<'r>, Value<'r>>;
 /// Makes the rows of a table, if there is anything to know.
 type MakeRows = for<'r> fn(&'r ReportInput<'_>) -> Option<Data<'r>>;
 
@@ -88,12 +88,12 @@ pub(crate) struct PartOption {
     pub(crate) takes: Takes,
     /// An option that it cannot stand beside.
     pub(crate) conflicts_with: Option<&'static str>,
-    pub(crate) show: MakeShown,
+    pub(crate) show: MakePresentation,
 }
 
 impl PartOption {
     /// One that takes nothing, and is not about some variables and functions only.
-    const fn new(name: &'static str, help: &'static str, show: MakeShown) -> PartOption {
+    const fn new(name: &'static str, help: &'static str, show: MakePresentation) -> PartOption {
         PartOption { name, help, takes: Takes::Nothing, conflicts_with: Some("vars"), show }
     }
 }

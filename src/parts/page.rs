@@ -3,7 +3,7 @@
 
 use super::report::headline;
 use super::{PARTS, ReportInput, headings};
-use crate::document::page::{Block, Page};
+use crate::document::page::{Page, PageBlock};
 use crate::document::{Section, Value};
 
 /// `left_out`: what the summary inside the page lacks.
@@ -20,8 +20,8 @@ pub(crate) fn page_of_run<'r>(of: &'r ReportInput, left_out: &[&'static str]) ->
     Page { title: headings::title(of.summary), headline: headline(of.summary, of.called()), blocks }
 }
 
-fn how_to_read<'a>(absent: Vec<Value<'a>>, left_out: &[&'static str]) -> Block<'a> {
-    let mut block = Block::new("reading", "How to read this page");
+fn how_to_read<'a>(absent: Vec<Value<'a>>, left_out: &[&'static str]) -> PageBlock<'a> {
+    let mut block = PageBlock::new("reading", "How to read this page");
     block.says.extend([
         "A number marked e is estimated from the calls that were timed; ± is its standard error. One marked s comes from \
          samples. One without a mark was counted or read, or follows from the numbers beside it."

@@ -3,16 +3,16 @@
 use gyan_results::{CallSummary, Number, PhaseSummary, Statistic, Summary};
 use wildmatch::WildMatch;
 
-use super::functions::{Whole, time};
+use super::functions::{ShareOf, time};
 use super::headings::{phase_name, title};
 use super::report::{on_rank, tables};
 use super::{Part, PartOption, ReportInput, Takes, report};
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
-use crate::document::page::{BARS_AT_MOST, Block};
+use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
+use crate::document::page::{BARS_AT_MOST, PageBlock};
 use crate::document::value::{Amount, Unit, line, row, seconds, share};
 use crate::document::{
-    Document, Kind, Section, Shown, Value, View, column, numbers, plural, texts,
+    Document, Kind, Presentation, Section, Value, View, column, numbers, plural, texts,
 };
 use crate::error::Error;
 
@@ -32,10 +32,14 @@ pub(super) const PHASES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let (phases, one_by_one) = asked(of)?;
     let view = view(of.summary, &phases, one_by_one, of.all);
-    Ok(Shown { view, rows: report::phase_rows(phases.clone()), document: Document::new(phases) })
+    Ok(Presentation {
+        view,
+        rows: report::phase_rows(phases.clone()),
+        document: Document::new(phases),
+    })
 }
 
 /// The phases whose name matches, or all of them; and whether some are named.
@@ -136,7 +140,7 @@ fn one<'a>(phase: &'a PhaseSummary, summary: &'a Summary, all: bool) -> Vec<Sect
     notes.extend(in_mpi(phase, summary).map(|part| line!["in MPI: ", part, " of the phase"]));
     notes.extend(unread(phase));
     let heading = Section::of_notes(line!["Phase ", name], notes);
-    let whole = Whole { column: "OF PHASE", average_s: Some(time.avg) };
+    let whole = ShareOf { column: "OF PHASE", average_s: Some(time.avg) };
     let tables = tables(&phase.pvars, &phase.calls, &phase.samples, &whole, all);
     let tables = tables.into_iter().map(|mut section| {
         section.title = line![name, ": ", section.title];
@@ -187,7 +191,7 @@ fn unread(phase: &PhaseSummary) -> Option<Value<'_>> {
     (unread > 0).then(|| line![phase_name(phase), ": the budget left ", of, but])
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.phases.is_empty() {
         return Err(
@@ -195,7 +199,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
         );
     }
     let phases: Vec<&PhaseSummary> = summary.phases.iter().collect();
-    let mut block = Block::new("phases", "Phases of the program");
+    let mut block = PageBlock::new("phases", "Phases of the program");
     let bar = |phase: &&'r PhaseSummary| {
         let part = in_mpi(phase, summary)?.number.as_f64().clamp(0.0, 1.0);
         let time_s = phase.time_s.avg;
@@ -205,7 +209,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
     let mut bars: Vec<Bar> = phases.iter().filter_map(bar).collect();
     bars.truncate(BARS_AT_MOST);
     if !bars.is_empty() {
-        let keys = Key::pair("in MPI", "own code");
+        let keys = LegendKey::pair("in MPI", "own code");
         block.charts.push(Chart::new(
             "How long are the phases, and how much of them is MPI?",
             "time of an average rank, without the phases inside a phase",

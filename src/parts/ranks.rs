@@ -103,7 +103,7 @@ impl OfRanks {
         }
         let by_mean = |one: &Member, other: &Member| one.mean.total_cmp(&other.mean);
         members.sort_by(|one, other| by_mean(one, other).then(one.who.cmp(&other.who)));
-        let odd = Odd::of(&members);
+        let odd = Odd::among(&members);
         let bins: Vec<Bin> = binned(&members).map(|bin| bin_of(summary, bin, &odd)).collect();
         let each = match (are_hosts, bins.len() == members.len()) {
             (false, true) => "",
@@ -196,7 +196,7 @@ struct Odd {
 }
 
 impl Odd {
-    fn of(sorted: &[Member]) -> Odd {
+    fn among(sorted: &[Member]) -> Odd {
         let quarter = |at: usize| sorted.get(sorted.len() * at / 4).map_or(0.0, |of| of.mean);
         let far = (1.5 * (quarter(3) - quarter(1))).max(ODD_AT_LEAST);
         Odd { low: quarter(1) - far, high: quarter(3) + far }
@@ -322,7 +322,7 @@ mod tests {
         };
         let odd = |shares: &[f64]| -> Vec<f64> {
             let members = members(shares);
-            let odd = Odd::of(&members);
+            let odd = Odd::among(&members);
             members.iter().filter(|member| odd.has(member)).map(|member| member.mean).collect()
         };
         assert_eq!(odd(&[0.1, 0.4, 0.41, 0.42, 0.43, 0.44, 0.45, 0.9]), [0.1, 0.9]);

@@ -7,7 +7,7 @@ use gyan_results::{BadEnding, Ending, ReducedInMpi, Summary};
 use super::headings::command;
 use super::report::about_the_same;
 use super::{Part, ReportInput, environment, hosts, machine, report};
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::value::{integer, line, seconds};
 use crate::document::{Section, Value, texts};
 
@@ -17,9 +17,9 @@ const HOSTS_AT_MOST: usize = 16;
 /// What ran.
 pub(super) const RUN: Part = Part { option: None, table: None, block: Some(|of| Ok(block(of))) };
 
-fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+fn block<'r>(of: &'r ReportInput) -> PageBlock<'r> {
     let summary = of.summary;
-    let mut block = Block::new("run", "What ran");
+    let mut block = PageBlock::new("run", "What ran");
     let (job, mpi) = (&summary.job, &summary.mpi);
     let fact = |name: &'static str, value: Value<'static>| vec![name.into(), value];
     let device = mpi.device.as_ref().map_or_else(String::new, |device| format!(", {device}"));

@@ -9,9 +9,11 @@ use super::{Part, PartOption, ReportInput, Takes, headings};
 use crate::document::data::classes;
 use crate::document::data::{Row, columns};
 use crate::document::page::pictures::{Chart, Picture};
-use crate::document::page::{Block, pictures};
+use crate::document::page::{PageBlock, pictures};
 use crate::document::value::{Plot, Unit, integer, line, row};
-use crate::document::{Data, Document, Kind, Section, Shown, Value, View, column, numbers, texts};
+use crate::document::{
+    Data, Document, Kind, Presentation, Section, Value, View, column, numbers, texts,
+};
 use crate::error::Error;
 
 /// Variables over time.
@@ -28,7 +30,7 @@ pub(super) const SERIES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let (summary, glob) = (of.summary, of.glob.unwrap_or("*"));
     let source = of.source.filter(|source| !source.is_empty()).ok_or_else(|| {
         of.lacks(
@@ -69,7 +71,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
     }
     let view = view(summary, courses, width, of.all);
     let rows = rows(source.one_by_one(&summary.job.id), pattern);
-    Ok(Shown { view, rows, document: Document::Rows })
+    Ok(Presentation { view, rows, document: Document::Rows })
 }
 
 /// How many lines of one variable fit on a screen.
@@ -226,7 +228,7 @@ fn section(
 /// For the variables whose name matches; an interval ends at `end_s`.
 /// For the variables whose name matches.
 fn rows<'a>(mut profiles: impl Iterator<Item = RankProfile> + 'a, pattern: WildMatch) -> Data<'a> {
-    Data::from_each(<(u32, Interval)>::COLUMNS, move |take| {
+    Data::from_each(<(u32, SeriesInterval)>::COLUMNS, move |take| {
         profiles.try_for_each(|profile| {
             let mut intervals = intervals(&profile).filter(|of| pattern.matches(of.variable));
             intervals.try_for_each(|interval| (profile.rank, interval).write(take))
@@ -235,7 +237,7 @@ fn rows<'a>(mut profiles: impl Iterator<Item = RankProfile> + 'a, pattern: WildM
 }
 
 /// A stretch of time in which a variable was read.
-pub(super) struct Interval<'p> {
+pub(super) struct SeriesInterval<'p> {
     pub(super) variable: &'p str,
     /// That of the library, and the one that it behaves as.
     pub(super) classes: [Value<'static>; 2],
@@ -247,7 +249,7 @@ pub(super) struct Interval<'p> {
 }
 
 /// Each interval of the variables of a rank.
-pub(super) fn intervals(profile: &RankProfile) -> impl Iterator<Item = Interval<'_>> {
+pub(super) fn intervals(profile: &RankProfile) -> impl Iterator<Item = SeriesInterval<'_>> {
     let columns = profile
         .series
         .iter()
@@ -260,12 +262,12 @@ pub(super) fn intervals(profile: &RankProfile) -> impl Iterator<Item = Interval<
             let reading = |readings: &[Option<f64>]| readings.get(at).copied().flatten();
             let (min, mean, max) = (reading(min)?, reading(mean)?, reading(max)?);
             let (classes, object) = (classes(*class, corrected), object.as_ref());
-            Some(Interval { variable: name, classes, object, end_s, min, mean, max })
+            Some(SeriesInterval { variable: name, classes, object, end_s, min, mean, max })
         })
     })
 }
 
-columns! { (rank, of) in (u32, Interval<'_>);
+columns! { (rank, of) in (u32, SeriesInterval<'_>);
     required(rank: Integer) => Value::Rank(*rank),
     required(variable: Text) => of.variable,
     required(class: Text) => of.classes[0].clone(),
@@ -287,13 +289,13 @@ fn width() -> usize {
     terminal.map_or(WIDTH, |(width, _)| usize::from(width.0).saturating_sub(BESIDE).clamp(20, 160))
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     let bands = of.ranks().bands(summary).ok_or(
         "the course of variables over time: only the profiles of ranks have it, and only from a \
          run with gyan run --series 100ms in which a variable was not 0 all the time",
     )?;
-    let mut block = Block::new("series", "Over the time of the run");
+    let mut block = PageBlock::new("series", "Over the time of the run");
     let mut columns = texts(["VARIABLE", "CLASS", "OBJECT"]);
     columns.extend(crate::document::numbers(["RANKS", "LEAST", "MEAN", "MOST"]));
     let cells = |band: &pictures::Band| {

@@ -2,10 +2,10 @@
 
 use super::histogram::{shown, sizes, view};
 use super::{Part, PartOption, ReportInput};
-use crate::document::page::Block;
-use crate::document::page::pictures::{Chart, Histogram, Picture};
+use crate::document::page::PageBlock;
+use crate::document::page::pictures::{Chart, HistogramChart, Picture};
 use crate::document::value::{Unit, bytes, integer, line, share};
-use crate::document::{Shown, Value};
+use crate::document::{Presentation, Value};
 use crate::error::Error;
 
 /// How much calls move.
@@ -19,7 +19,7 @@ pub(super) const SIZES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let sizes = sizes(of.summary);
     if sizes.is_empty() {
         return Err(of.lacks(
@@ -35,12 +35,12 @@ const HISTOGRAMS_AT_MOST: usize = 4;
 /// Least classes of a histogram: with fewer, a bar would fill the chart.
 const CLASSES_AT_LEAST: usize = 8;
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let sizes = sizes(of.summary);
     if sizes.is_empty() {
         return Err("sizes: no function that moves data was called".into());
     }
-    let mut block = Block::new("sizes", "How much calls move");
+    let mut block = PageBlock::new("sizes", "How much calls move");
     if let Some((limit, above)) = of.eager() {
         let part = if above > 0.0 { share(above).into() } else { Value::from("none") };
         block.says.push(line![
@@ -64,7 +64,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
         block.charts.push(Chart::new(
             line!["How much does a call of ", size.name.clone(), " move?"],
             says,
-            Picture::Histogram(Histogram { unit: Unit::Bytes, bars, limit }),
+            Picture::Histogram(HistogramChart { unit: Unit::Bytes, bars, limit }),
         ));
     }
     Ok(block.of_view(false, view(of.summary, &sizes)))

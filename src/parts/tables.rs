@@ -13,7 +13,7 @@ use gyan_results::{
 
 use super::headings::name_of_phase;
 use super::histogram::{HistogramBar, bars};
-use super::series::{Interval, intervals};
+use super::series::{SeriesInterval, intervals};
 use crate::document::data::{Row, classes, columns, element, word};
 use crate::document::value::cells;
 use crate::document::{Column, Kind, TakeRow, Value, column, required};
@@ -110,7 +110,7 @@ pub(crate) const TABLES: &[RankTable] = &[
     RankTable {
         name: "series",
         about: "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
-        columns: Interval::COLUMNS,
+        columns: SeriesInterval::COLUMNS,
         rows: |profile, take| each(intervals(profile), take),
     },
     RankTable {
@@ -313,7 +313,7 @@ columns! { (pvar, of, readings) in (&Pvar, Element, Readings);
     column(sampled_max: Number) => readings.sampled_max,
 }
 
-columns! { of in Interval<'_>;
+columns! { of in SeriesInterval<'_>;
     VARIABLE => of.variable,
     CLASS => of.classes[0].clone(),
     BEHAVES_AS => of.classes[1].clone(),

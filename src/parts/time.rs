@@ -4,8 +4,8 @@ use gyan_results::{CallSummary, Fidelity, Summary};
 
 use super::sites::places;
 use super::{Part, ReportInput, hosts};
-use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
-use crate::document::page::{Block, ROWS_AT_MOST};
+use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
+use crate::document::page::{PageBlock, ROWS_AT_MOST};
 use crate::document::value::{Amount, Bound, Unit, line, row, seconds, share};
 use crate::document::{Section, Value, numbers, texts};
 use crate::symbols::sites::CallSites;
@@ -20,13 +20,13 @@ const PLACE_AT_MOST: usize = 28;
 /// Where the time goes.
 pub(super) const TIME: Part = Part { option: None, table: None, block: Some(block) };
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     let section = average_rank(summary, of.called()).ok_or(
         "where the time goes: a gyan that did not time calls wrote the profiles, or no function \
          was called",
     )?;
-    let mut block = Block::new("time", "Where the time goes");
+    let mut block = PageBlock::new("time", "Where the time goes");
     block.charts.extend(average_bar(&section));
     match of.ranks().who_differs(summary) {
         Some(chart) => block.charts.push(chart),
@@ -46,7 +46,7 @@ fn average_bar<'a>(section: &Section<'a>) -> Option<Chart<'a>> {
         _ => None,
     };
     let parts: Vec<(Value, Amount)> = section.rows.iter().filter_map(part).collect();
-    let key = |(at, (name, _)): (usize, &(Value<'a>, Amount))| Key {
+    let key = |(at, (name, _)): (usize, &(Value<'a>, Amount))| LegendKey {
         name: name.clone(),
         is_background: at == 0,
     };

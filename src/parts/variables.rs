@@ -6,14 +6,14 @@ use gyan_results::{
     CallSummary, Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic, Summary,
 };
 
-use super::functions::Whole;
+use super::functions::ShareOf;
 use super::report::tables;
 use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::{first_rows, more_rows, some_of};
-use crate::document::page::{Block, ROWS_IF_OPEN};
+use crate::document::page::{PageBlock, ROWS_IF_OPEN};
 use crate::document::statistic::{columns, statistic_cells, unit};
 use crate::document::value::{Unit, line, row};
-use crate::document::{Section, Shown, Value, plural};
+use crate::document::{Presentation, Section, Value, plural};
 
 /// Performance variables.
 pub(super) const VARIABLES: Part = Part {
@@ -26,7 +26,7 @@ pub(super) const VARIABLES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let summary = of.summary;
     let variables = (!summary.pvars.is_empty()).then(|| pvars(&summary.pvars, of.all));
     let sections = variables.into_iter().chain(states(&summary.samples, of.all));
@@ -267,19 +267,19 @@ fn measure(measure: Measure) -> (Fidelity, &'static str) {
     }
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.pvars.is_empty() {
         return Err("performance variables: the library exports none that was read".into());
     }
-    let mut block = Block::new("variables", "What the MPI library counted");
+    let mut block = PageBlock::new("variables", "What the MPI library counted");
     block.says.push(
         "What a variable is, in the words of the library, is in no profile: gyan varlist --pvars --long lists it."
             .into(),
     );
     let of_functions: &[CallSummary] = &[];
     let sections =
-        tables(&summary.pvars, of_functions, &summary.samples, &Whole::run(summary), true);
+        tables(&summary.pvars, of_functions, &summary.samples, &ShareOf::run(summary), true);
     for section in sections {
         let is_open = section.rows.len() <= ROWS_IF_OPEN;
         block.push(is_open, section);

@@ -8,10 +8,10 @@ use super::headings::{library_and_job, title};
 use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
-use crate::document::page::{BARS_AT_MOST, Block};
+use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
+use crate::document::page::{BARS_AT_MOST, PageBlock};
 use crate::document::value::{Amount, Bound, line, row, seconds, share};
-use crate::document::{Data, Document, Section, Shown, Value, View, cut, numbers, texts};
+use crate::document::{Data, Document, Presentation, Section, Value, View, cut, numbers, texts};
 use crate::error::Error;
 
 /// Collectives.
@@ -28,7 +28,7 @@ pub(super) const WAITING: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let waiting = &of.summary.waiting;
     if waiting.is_empty() {
         return Err(of.lacks(
@@ -38,7 +38,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
         ));
     }
     let view = view(of.summary, of.all);
-    Ok(Shown { view, rows: rows(waiting), document: Document::new(waiting) })
+    Ok(Presentation { view, rows: rows(waiting), document: Document::new(waiting) })
 }
 
 /// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
@@ -52,14 +52,14 @@ const LAST_AT_MOST: usize = 2;
 const RANKS_AT_MOST: usize = 16;
 
 /// A function on a communicator.
-type Row<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
+type OnCommunicator<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
 
 fn view(summary: &Summary, all: bool) -> View<'_> {
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
     let functions = &summary.waiting;
     let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
-    let mut rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<OnCommunicator> = rows.collect();
     rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
     let (rows, cut_off) = first_rows(rows, all);
     let of_ranks = by_rank(&rows);
@@ -110,7 +110,11 @@ fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
     Amount { bound: if ranks_missing { Bound::AtLeast } else { amount.bound }, ..amount }
 }
 
-fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize) -> Section<'a> {
+fn table<'a>(
+    functions: &'a [WaitingSummary],
+    rows: Vec<OnCommunicator<'a>>,
+    cut_off: usize,
+) -> Section<'a> {
     let mut notes = more_rows(cut_off);
     notes.push(
         "times are those of all ranks together; WAITING is how much longer ranks took for a call \
@@ -118,7 +122,7 @@ fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize
          for"
         .into(),
     );
-    let compared = |(_, on): &Row| on.compared.saturating_mul(on.size.into());
+    let compared = |(_, on): &OnCommunicator| on.compared.saturating_mul(on.size.into());
     if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
         let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
         let calls = rows.iter().map(|(_, on)| on.calls).fold(0, u64::saturating_add);
@@ -168,8 +172,8 @@ fn cells<'a>(of: &'a WaitingSummary, on: &'a CommunicatorWaiting) -> Vec<Value<'
 }
 
 /// Which ranks wait most and which least, on the communicators of `rows`.
-fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
-    let cells = |(of, on): &Row<'a>| {
+fn by_rank<'a>(rows: &[OnCommunicator<'a>]) -> Option<Section<'a>> {
+    let cells = |(of, on): &OnCommunicator<'a>| {
         let WaitingOfRanks { min_s, min_rank, avg_s, max_s, max_rank } = on.of_ranks?;
         let is_all = on.waiting_error_s == Some(0.0);
         let known = if is_all { Fidelity::Exact } else { Fidelity::Estimated };
@@ -229,12 +233,12 @@ columns! { &(of, on) in WaitingRow<'_>;
         on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.max_rank)),
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.waiting.is_empty() {
         return Err("waiting in collectives: none that all ranks enter together was called, or GYAN_WAITING was off".into());
     }
-    let mut block = Block::new("waiting", "Waiting in collectives");
+    let mut block = PageBlock::new("waiting", "Waiting in collectives");
     let view = view(summary, true);
     block.says.extend(view.subtitle.iter().skip(1).take(BARS_AT_MOST).cloned());
     let bar = |of: &'_ gyan_results::WaitingSummary| Bar {
@@ -245,7 +249,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
     block.charts.push(Chart::new(
         "How much of the collectives is waiting for others?",
         "time of all ranks together",
-        Picture::Bars(Bars { keys: Key::pair("waiting", "transfer"), bars }),
+        Picture::Bars(Bars { keys: LegendKey::pair("waiting", "transfer"), bars }),
     ));
     Ok(block.of_view(false, view))
 }

@@ -3,7 +3,7 @@
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{integer, line, row, share};
 use crate::document::{Section, Value, cut, numbers, plural, texts};
-use crate::symbols::Frame;
+use crate::symbols::StackFrame;
 use crate::symbols::stacks::{Site, Watched, Way};
 
 /// How many sites get their stacks shown, and how deep, so that all fits on a screen.
@@ -79,13 +79,13 @@ fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
 }
 
 /// File, line and function; C++ names can be longer than a line.
-pub(crate) fn place(frame: &Frame, all: bool) -> String {
+pub(crate) fn place(frame: &StackFrame, all: bool) -> String {
     let function = name(frame, all);
     let offset = frame.offset.filter(|_| all);
-    Frame { function, offset, ..frame.clone() }.place()
+    StackFrame { function, offset, ..frame.clone() }.place()
 }
 
-fn name(frame: &Frame, all: bool) -> String {
+fn name(frame: &StackFrame, all: bool) -> String {
     if all { frame.function.clone() } else { cut(&frame.short_function(), NAME_AT_MOST) }
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn ways<'a>(
         if at == 0 && other > 0 {
             notes.push(more("way", other, " there"));
         }
-        let row = |frame: &'a Frame| {
+        let row = |frame: &'a StackFrame| {
             let inlined = if frame.inlined { " (inlined)" } else { "" };
             let place: Value = match (&frame.file, frame.line) {
                 (Some(file), Some(line)) => format!("{file}:{line}").into(),

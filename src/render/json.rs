@@ -11,15 +11,15 @@ use super::text::text;
 use crate::document::{Column, Value};
 
 /// The text before the first row, between two rows, and after the last.
-type Frame = [&'static str; 3];
+type Brackets = [&'static str; 3];
 
-const LINES: Frame = ["", "\n", "\n"];
-const ARRAY: Frame = ["[\n", ",\n", "\n]\n"];
+const LINES: Brackets = ["", "\n", "\n"];
+const ARRAY: Brackets = ["[\n", ",\n", "\n]\n"];
 
 pub(crate) struct Json<W> {
     out: W,
     columns: Vec<Column>,
-    frame: Frame,
+    frame: Brackets,
     is_first: bool,
 }
 
@@ -39,7 +39,7 @@ impl<W: Write> Rows for Json<W> {
     fn row(&mut self, cells: &[Value]) -> io::Result<()> {
         let [begin, between, _] = self.frame;
         let before = if mem::take(&mut self.is_first) { begin } else { between };
-        write!(self.out, "{before}{}", json_line(&Row { columns: &self.columns, cells })?)
+        write!(self.out, "{before}{}", json_line(&JsonRow { columns: &self.columns, cells })?)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -52,12 +52,12 @@ impl<W: Write> Rows for Json<W> {
     }
 }
 
-struct Row<'a> {
+struct JsonRow<'a> {
     columns: &'a [Column],
     cells: &'a [Value<'a>],
 }
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let cells = self.cells.iter().map(Cell);
         serializer.collect_map(self.columns.iter().map(|column| column.name).zip(cells))

@@ -15,7 +15,7 @@ const INDENT: usize = 2;
 
 /// The page as text with styles, of at most so many columns where nothing in it is longer.
 pub(crate) fn prose(markdown: &str, width: usize) -> String {
-    let mut page = Page { width, ..Page::default() };
+    let mut page = ManualPage { width, ..ManualPage::default() };
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         page.take(event);
     }
@@ -23,7 +23,7 @@ pub(crate) fn prose(markdown: &str, width: usize) -> String {
 }
 
 #[derive(Default)]
-struct Page {
+struct ManualPage {
     width: usize,
     out: String,
     /// What is in the paragraph, heading, cell or block so far.
@@ -40,7 +40,7 @@ struct Page {
     target: String,
 }
 
-impl Page {
+impl ManualPage {
     fn take(&mut self, event: Event) {
         match event {
             Event::Start(tag) => self.begin(tag),

@@ -19,7 +19,7 @@ use crate::error::reason;
 
 /// A function on the call stack.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(crate) struct Frame {
+pub(crate) struct StackFrame {
     /// Its name, demangled; `object+0x1234` when it has none.
     pub(crate) function: String,
     /// The source file, as the compiler was told.
@@ -35,10 +35,10 @@ pub(crate) struct Frame {
     pub(crate) is_named: bool,
 }
 
-impl Frame {
+impl StackFrame {
     /// A frame of which only the address is known.
-    pub(crate) fn nameless(text: &str) -> Frame {
-        Frame {
+    pub(crate) fn nameless(text: &str) -> StackFrame {
+        StackFrame {
             function: text.to_owned(),
             file: None,
             line: None,
@@ -49,18 +49,18 @@ impl Frame {
     }
 
     /// A frame of which only the function is known.
-    fn of_function(name: &str) -> Frame {
-        Frame { is_named: true, ..Frame::nameless(name) }
+    fn of_function(name: &str) -> StackFrame {
+        StackFrame { is_named: true, ..StackFrame::nameless(name) }
     }
 
     /// The name of code that is in no object: Python's functions are `py::FUNCTION:FILE`, followed by `:LINE` if
     /// that is known.
-    fn of_code(name: &str) -> Frame {
+    fn of_code(name: &str) -> StackFrame {
         let python = name.strip_prefix("py::").and_then(|name| name.split_once(':'));
-        let Some((function, file)) = python else { return Frame::of_function(name) };
+        let Some((function, file)) = python else { return StackFrame::of_function(name) };
         let line = file.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
         let (file, line) = line.map_or((file, None), |(file, line)| (file, Some(line)));
-        Frame { file: Some(file.to_owned()), line, ..Frame::of_function(function) }
+        StackFrame { file: Some(file.to_owned()), line, ..StackFrame::of_function(function) }
     }
 
     /// `halo.c:42`, or else the function, as short as it can be told from others.
@@ -69,7 +69,9 @@ impl Frame {
             (Some(file), Some(line)) => {
                 format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
             }
-            _ => Frame { function: self.short_function(), offset: None, ..self.clone() }.place(),
+            _ => {
+                StackFrame { function: self.short_function(), offset: None, ..self.clone() }.place()
+            }
         }
     }
 
@@ -136,7 +138,7 @@ impl Symbols {
         path: &str,
         build_id: Option<&str>,
         return_address: u64,
-    ) -> Vec<Frame> {
+    ) -> Vec<StackFrame> {
         let object = self
             .objects
             .entry((path.to_owned(), build_id.map(str::to_owned)))
@@ -189,7 +191,7 @@ impl Object {
         }
     }
 
-    fn frames(&mut self, path: &str, return_address: u64) -> Vec<Frame> {
+    fn frames(&mut self, path: &str, return_address: u64) -> Vec<StackFrame> {
         // After the call there may be another line, or another function.
         let call = return_address.saturating_sub(1);
         if let Some(loader) = &self.loader {
@@ -209,18 +211,18 @@ impl Object {
         }
         let name =
             Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
-        vec![Frame::nameless(&format!("{name}+{return_address:#x}"))]
+        vec![StackFrame::nameless(&format!("{name}+{return_address:#x}"))]
     }
 }
 
 /// Empty when the debug information knows no function at this address.
-fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
+fn of_debug_information(loader: &Loader, call: u64) -> Vec<StackFrame> {
     let mut frames = Vec::new();
     let Ok(mut found) = loader.find_frames(call) else { return frames };
     while let Ok(Some(frame)) = found.next() {
         let Some(function) = frame.function.as_ref().and_then(function_name) else { continue };
         let location = frame.location.as_ref();
-        frames.push(Frame {
+        frames.push(StackFrame {
             function,
             file: location.and_then(|location| location.file).map(str::to_owned),
             line: location.and_then(|location| location.line),
@@ -250,16 +252,16 @@ fn ends(path: &Path) -> BTreeMap<u64, u64> {
 
 /// The symbol before the address. Without the full table (`strip`), functions without a symbol may follow it: if
 /// the address is not inside of the function, the distance is shown instead of a name.
-fn of_symbol_table(loader: &Loader, ends: &BTreeMap<u64, u64>, call: u64) -> Option<Frame> {
+fn of_symbol_table(loader: &Loader, ends: &BTreeMap<u64, u64>, call: u64) -> Option<StackFrame> {
     let symbol = loader.find_symbol_info(call)?;
     let name = readable(symbol.name());
     let offset = call - symbol.address();
     let is_inside =
         !is_stripped(loader) || ends.get(&symbol.address()).is_some_and(|end| call < *end);
     Some(if is_inside {
-        Frame { offset: Some(offset), ..Frame::of_function(&name) }
+        StackFrame { offset: Some(offset), ..StackFrame::of_function(&name) }
     } else {
-        Frame::nameless(&format!("{name}+{offset:#x}"))
+        StackFrame::nameless(&format!("{name}+{offset:#x}"))
     })
 }
 
@@ -341,10 +343,10 @@ int main(void) {
         (place, program.to_str().unwrap().to_owned(), address)
     }
 
-    fn frame(function: &str, place: &TempDir, line: u32, inlined: bool) -> Frame {
+    fn frame(function: &str, place: &TempDir, line: u32, inlined: bool) -> StackFrame {
         let file: PathBuf = place.path().join("program.c");
         let file = Some(file.to_str().unwrap().to_owned());
-        Frame { file, line: Some(line), inlined, ..Frame::of_function(function) }
+        StackFrame { file, line: Some(line), inlined, ..StackFrame::of_function(function) }
     }
 
     #[test]
@@ -364,7 +366,7 @@ int main(void) {
         let mut symbols = Symbols::default();
         for _ in 0..2 {
             let frames = symbols.frames(&program, None, address);
-            let main = Frame { offset: frames[0].offset, ..Frame::of_function("main") };
+            let main = StackFrame { offset: frames[0].offset, ..StackFrame::of_function("main") };
             assert_eq!(frames, [main]);
             assert!(frames[0].offset.is_some_and(|offset| offset > 0));
         }
@@ -376,7 +378,7 @@ int main(void) {
     #[test]
     fn what_has_no_name_is_shown_as_object_and_offset() {
         let (place, _, address) = compiled(&["-g"]);
-        let nameless = |object: &str| [Frame::nameless(&format!("{object}+{address:#x}"))];
+        let nameless = |object: &str| [StackFrame::nameless(&format!("{object}+{address:#x}"))];
         let mut symbols = Symbols::default();
         for (file, id, why) in [
             ("program", Some("00ff"), "was built anew"),
@@ -400,7 +402,7 @@ int main(void) {
 
     #[test]
     fn a_long_name_is_told_by_its_last_parts() {
-        let short = |name| Frame::of_function(name).short_function();
+        let short = |name| StackFrame::of_function(name).short_function();
         assert_eq!(short("LAMMPS_NS::CommBrick::forward_comm(int)"), "CommBrick::forward_comm");
         assert_eq!(short("void a::run<b::c<int>, d>(b::c<int>)"), "a::run");
         assert_eq!(short("a::(anonymous namespace)::step(int)"), "a::step");

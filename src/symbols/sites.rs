@@ -7,7 +7,7 @@ use gyan_results::{SiteSummary, SitesSummary, Summary};
 use serde::Serialize;
 
 use super::stacks::{Code, Way, way};
-use super::{Frame, Symbols};
+use super::{StackFrame, Symbols};
 
 /// A place in the program from which a function of MPI is called, directly or through libraries. Numbers are of
 /// all ranks together unless stated otherwise.
@@ -16,11 +16,11 @@ pub(crate) struct CallSite<'a> {
     /// The function of MPI.
     pub(crate) function: &'a str,
     /// The function that calls it: the innermost one with a name. None for all places that are not kept apart.
-    pub(crate) caller: Option<Frame>,
+    pub(crate) caller: Option<StackFrame>,
     /// The file that the caller is in, if that is a library.
     pub(crate) object: Option<&'a str>,
     /// The functions that the caller was inlined into, the innermost first.
-    pub(crate) inlined_into: Vec<Frame>,
+    pub(crate) inlined_into: Vec<StackFrame>,
     /// The functions between the caller and MPI, the innermost first: bindings, and libraries without names.
     pub(crate) via: Vec<Library>,
     /// For a caller in a library, the functions that led to it, the innermost first, up to the program's.
@@ -48,7 +48,7 @@ pub(crate) struct CallSite<'a> {
 /// A function on the way from the program to MPI, and its file.
 #[derive(Clone, Eq, PartialEq, Serialize)]
 pub(crate) struct Library {
-    pub(crate) frame: Frame,
+    pub(crate) frame: StackFrame,
     pub(crate) object: Option<String>,
 }
 
@@ -105,7 +105,7 @@ struct Resolver<'a> {
 
 /// The stacks of a site that come from one place in the program.
 #[derive(Default)]
-struct Group<'a> {
+struct StackGroup<'a> {
     /// The frames from MPI up to that place, the innermost first.
     path: Vec<Code<'a>>,
     /// Which of them is the caller.
@@ -123,7 +123,7 @@ impl<'a> Resolver<'a> {
         let call = site.call.as_ref().and_then(code);
         let is_own = call.is_none_or(is_of_program);
         // By the caller and the place in the program, if there is one.
-        let mut groups: BTreeMap<Option<[Option<usize>; 2]>, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<Option<[Option<usize>; 2]>, StackGroup> = BTreeMap::new();
         for stack in &site.stacks {
             let frames: Vec<Code> = stack.frames.iter().filter_map(code).collect();
             // A function of Python is called by the interpreter, which may be the program's.
@@ -134,8 +134,8 @@ impl<'a> Resolver<'a> {
             let place = caller.map(|caller| [caller, path.len() - 1]);
             let place = place.map(|place| place.map(|at| stack.frames.get(at).copied()));
             let group = groups.entry(place).or_insert_with(|| match caller {
-                Some(caller) => Group { path: path.to_vec(), caller, ..Group::default() },
-                None => Group { path: call.into_iter().collect(), ..Group::default() },
+                Some(caller) => StackGroup { path: path.to_vec(), caller, ..StackGroup::default() },
+                None => StackGroup { path: call.into_iter().collect(), ..StackGroup::default() },
             });
             group.hits += stack.hits;
             group.calls += stack.calls;
@@ -147,9 +147,10 @@ impl<'a> Resolver<'a> {
         let known_calls: u64 = groups.values().map(|group| group.calls).sum();
         let known_s: f64 = groups.values().map(|group| group.time_s).sum();
         if is_own || calls - known_calls as f64 >= 1.0 || groups.is_empty() {
-            let group = groups
-                .entry(None)
-                .or_insert_with(|| Group { path: call.into_iter().collect(), ..Group::default() });
+            let group = groups.entry(None).or_insert_with(|| StackGroup {
+                path: call.into_iter().collect(),
+                ..StackGroup::default()
+            });
             group.time_s += (time_s - known_s).max(0.0);
         }
         let number = groups.len();
@@ -182,16 +183,16 @@ impl<'a> Resolver<'a> {
     fn row(
         &mut self,
         site: &'a SiteSummary,
-        group: Group<'a>,
+        group: StackGroup<'a>,
         of_calls: f64,
         of_time: f64,
     ) -> CallSite<'a> {
-        let Group { path, caller: at, hits: _, calls: _, time_s: _, stacks } = group;
+        let StackGroup { path, caller: at, hits: _, calls: _, time_s: _, stacks } = group;
         let place = path.get(at).copied();
         let object = place.filter(|place| !is_of_program(*place)).and_then(Code::file);
         let mut frames = place.map(|place| place.frames(&mut self.symbols)).into_iter().flatten();
         let caller = frames.next();
-        let inlined_into: Vec<Frame> = frames.collect();
+        let inlined_into: Vec<StackFrame> = frames.collect();
         let via = self.on_the_way(path.get(..at).unwrap_or_default());
         let from = self.on_the_way(path.get(at + 1..).unwrap_or_default());
         // The stacks that were recorded are a random sample, unless all were.

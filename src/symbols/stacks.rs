@@ -5,7 +5,7 @@ use gyan_results::{
 };
 use serde::Serialize;
 
-use crate::symbols::{Frame, Symbols};
+use crate::symbols::{StackFrame, Symbols};
 
 /// Watched receives with their call sites.
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ pub(crate) struct Site<'a> {
     /// The function of MPI.
     pub(crate) function: &'a str,
     /// The function that calls it.
-    pub(crate) caller: Frame,
+    pub(crate) caller: StackFrame,
     pub(crate) hits: &'a Statistic,
     /// The sum of the values at the hits.
     pub(crate) sum: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Site<'a> {
 pub(crate) struct Way {
     /// How many of the recorded stacks are this one.
     pub(crate) hits: u64,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Vec<StackFrame>,
 }
 
 /// Every watch of a run, and what stopped addresses from getting names.
@@ -70,7 +70,7 @@ fn resolve<'a>(
     site: &'a WatchSiteSummary,
     symbols: &mut Symbols,
 ) -> Site<'a> {
-    let code = |address: &Address| Code::of(address, &watch.load_map);
+    let code = |address: &Address| Code::at(address, &watch.load_map);
     let stacks = site.stacks.iter().map(|stack| {
         let frames: Vec<Code> = stack.frames.iter().map(code).collect();
         Way { hits: stack.hits, frames: way(&frames, symbols) }
@@ -83,7 +83,7 @@ fn resolve<'a>(
     let of_call = || call.frames(symbols).into_iter().next();
     Site {
         function: &site.function,
-        caller: caller.or_else(of_call).unwrap_or_else(|| Frame::nameless("?")),
+        caller: caller.or_else(of_call).unwrap_or_else(|| StackFrame::nameless("?")),
         hits: &site.hits,
         sum: site.sum,
         worst: &site.worst,
@@ -103,7 +103,7 @@ pub(super) struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    fn of(address: &Address, load_map: &'a [LoadedObject]) -> Code<'a> {
+    fn at(address: &Address, load_map: &'a [LoadedObject]) -> Code<'a> {
         let object = address.object.and_then(|object| load_map.get(object));
         Code { object, address: address.address, name: None }
     }
@@ -114,13 +114,13 @@ impl<'a> Code<'a> {
     }
 
     /// At least one.
-    pub(super) fn frames(self, symbols: &mut Symbols) -> Vec<Frame> {
+    pub(super) fn frames(self, symbols: &mut Symbols) -> Vec<StackFrame> {
         match (self.object, self.name) {
             (Some(object), _) => {
                 symbols.frames(&object.path, object.build_id.as_deref(), self.address)
             }
-            (None, Some(name)) => vec![Frame::of_code(name)],
-            (None, None) => vec![Frame::nameless(&format!("{:#x}", self.address))],
+            (None, Some(name)) => vec![StackFrame::of_code(name)],
+            (None, None) => vec![StackFrame::nameless(&format!("{:#x}", self.address))],
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Code<'a> {
 
 /// A stack without the frames below and above the program. The code that starts `main` belongs to the C
 /// library, which is not even asked for names.
-pub(super) fn way(stack: &[Code], symbols: &mut Symbols) -> Vec<Frame> {
+pub(super) fn way(stack: &[Code], symbols: &mut Symbols) -> Vec<StackFrame> {
     let below = stack.iter().take_while(|code| code.is_below_program()).count();
     // A stack with nothing else is better than none.
     let below = if below == stack.len() { 0 } else { below };

@@ -87,7 +87,7 @@ fn range(from: &str, to: &str) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<Vec<String>, String> {
+    fn values_of(text: &str) -> Result<Vec<String>, String> {
         let names = |name: &str| (name == "smsc").then(|| vec!["cma".into(), "none".into()]);
         sweep(text, names).map(|(_, values)| values)
     }
@@ -107,7 +107,7 @@ mod tests {
             ("file=../x", &["../x"]),
             ("x=a=b", &["a=b"]),
         ] {
-            assert_eq!(of(text).unwrap(), expected, "{text}");
+            assert_eq!(values_of(text).unwrap(), expected, "{text}");
         }
     }
 
@@ -126,7 +126,7 @@ mod tests {
             ("x=1..99999999999999999999", "out of range"),
             ("x=1..1000+1", "more than 64"),
         ] {
-            let error = of(text).unwrap_err();
+            let error = values_of(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

@@ -4,7 +4,7 @@ use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict,
 
 use super::Candidate;
 use super::race::{Done, Stage};
-use crate::comparison::judge::{Answer, Judged, Row, judge, judge_with_looks};
+use crate::comparison::judge::{Answer, FamilyRow, Judged, judge, judge_with_looks};
 use crate::statistics::{ALPHA, Sides, median};
 
 /// A difference of up to this part does not matter, and can be ruled out.
@@ -67,7 +67,7 @@ pub(crate) fn verdicts(
 ) -> Vec<Trial> {
     let default = Values::new(told, None);
     let all: Vec<Values> = (0..candidates.len()).map(|of| Values::new(told, Some(of))).collect();
-    let against = |a, b| Row { a, b, is_bound: false };
+    let against = |a, b| FamilyRow { a, b, is_bound: false };
     // The race looks at the runs after each round, and drops what was slow so far: that is a test in each round.
     let stages = told.iter().filter(|run| run.stage != Stage::Confirm);
     let mut rounds: Vec<Stage> = Vec::new();
@@ -76,7 +76,8 @@ pub(crate) fn verdicts(
             rounds.push(stage);
         }
     }
-    let race: Vec<Row> = all.iter().map(|of| against(&default.raced[..], &of.raced)).collect();
+    let race: Vec<FamilyRow> =
+        all.iter().map(|of| against(&default.raced[..], &of.raced)).collect();
     let of_race = judge_with_looks(&race, Sides::Both, rounds.len().max(1));
     let of = |(index, candidate): (usize, &Candidate)| {
         let runs: Vec<&Told> = told.iter().filter(|run| run.candidate == Some(index)).collect();
@@ -194,7 +195,7 @@ fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     {
         return Some(one.total_cmp(first).is_ne());
     }
-    let row = Row { a: default, b: with, is_bound: false };
+    let row = FamilyRow { a: default, b: with, is_bound: false };
     let Judged { answer, shift, .. } = judge(&[row], Sides::Both)[0];
     if answer == Answer::Yes {
         return Some(true);

@@ -6,7 +6,7 @@ use crate::answers::comparison::{
     LEAST_SHARE, answer, findings, name_of, noise, others, phases, run_time, setup, side,
 };
 use crate::document::page::pictures::{Chart, Direction, Picture, Span, Spans};
-use crate::document::page::{Block, Page};
+use crate::document::page::{Page, PageBlock};
 use crate::document::value::{Unit, Value, line, seconds};
 
 /// A step below this share of the change would not be visible.
@@ -15,13 +15,13 @@ const LEAST_STEP: f64 = 0.005;
 const SPANS_AT_MOST: usize = 12;
 
 pub(crate) fn page_of_comparison(of: &Difference) -> Page<'_> {
-    let mut change = Block::new("change", "What changed");
+    let mut change = PageBlock::new("change", "What changed");
     change.says.extend([side("A: ", &of.a), side("B: ", &of.b), noise(of)]);
     change.says.extend(of.remarks.iter().map(Value::from));
     change.charts.extend(waterfall(of));
     change.charts.extend(forest(of));
     change.extend(false, run_time(of, true));
-    let mut blocks = vec![change, Block::new("setup", "Set-up").with(true, [setup(of, true)])];
+    let mut blocks = vec![change, PageBlock::new("setup", "Set-up").with(true, [setup(of, true)])];
     let parts = [
         ("phases", "Phases", phases(of, true)),
         ("numbers", "Other numbers", others(of, false)),
@@ -29,7 +29,7 @@ pub(crate) fn page_of_comparison(of: &Difference) -> Page<'_> {
     ];
     for (id, title, section) in parts {
         if let Some(section) = section {
-            let mut block = Block::new(id, title).with(true, [section]);
+            let mut block = PageBlock::new(id, title).with(true, [section]);
             if id == "numbers" {
                 block.details = "All that differ";
                 block.extend(false, others(of, true));

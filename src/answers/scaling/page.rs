@@ -7,7 +7,7 @@ use crate::answers::scaling::{
     about, error_of, growth, is_worth_a_row, name_of, points, sizes, table, title, whole_growth,
 };
 use crate::document::page::pictures::{At, Chart, Curve, Curves, Picture};
-use crate::document::page::{Block, Page};
+use crate::document::page::{Page, PageBlock};
 use crate::document::value::{Unit, Value, line};
 
 /// Most charts of a kind.
@@ -16,7 +16,7 @@ const CHARTS_AT_MOST: usize = 8;
 /// `has_points`: only the rows that were selected, with their numbers, and nothing about the whole run.
 pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
     if has_points {
-        let mut block = Block::new("growth", "How it grows");
+        let mut block = PageBlock::new("growth", "How it grows");
         block.says.push(about(of));
         for row in &of.rows {
             block.charts.push(chart(of, row));
@@ -27,7 +27,7 @@ pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
     }
     let mut sentences = sentences(of);
     let headline = (!sentences.is_empty()).then(|| sentences.remove(0));
-    let mut run = Block::new("scaling", "How it scales");
+    let mut run = PageBlock::new("scaling", "How it scales");
     run.says.push(about(of));
     run.says.extend(sentences);
     run.says.extend(of.remarks.iter().map(Value::from));
@@ -41,20 +41,20 @@ pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
         worth.partition(|row| row.target_share.is_some());
     let parts = [("time", "Where the time goes", times), ("growth", "What else grows", growing)];
     for (id, name, rows) in parts.into_iter().filter(|(_, _, rows)| !rows.is_empty()) {
-        let mut block = Block::new(id, name);
+        let mut block = PageBlock::new(id, name);
         block.charts = rows.iter().take(CHARTS_AT_MOST).map(|row| chart(of, row)).collect();
         block.push(false, table(of, name, rows, true));
         blocks.push(block);
     }
     let uneven = of.rows.iter().filter(|row| is_uneven(row));
-    let mut most = Block::new("imbalance", "The rank with the most");
+    let mut most = PageBlock::new("imbalance", "The rank with the most");
     let ratio =
         "The largest number of a rank as a multiple of the average: 1 where all have the same.";
     most.says.push(ratio.into());
     most.charts = uneven.filter_map(|row| imbalance(of, row)).take(CHARTS_AT_MOST).collect();
     blocks.extend((!most.charts.is_empty()).then_some(most));
     let whole = table(of, "All numbers", of.rows.iter().collect(), true);
-    blocks.push(Block::new("numbers", "All numbers").with(false, [whole]));
+    blocks.push(PageBlock::new("numbers", "All numbers").with(false, [whole]));
     Page { title: title(of), headline, blocks }
 }
 

@@ -274,7 +274,7 @@ fn of_program(
     }
     checks.push(ok("program", described(&program)));
     let here = output.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-    let trial = probe::Trial { words: &options.command, launcher, program: &program, library };
+    let trial = probe::StartTest { words: &options.command, launcher, program: &program, library };
     let outcome = probe::probe(trial, here, options.probe.is_some())?;
     let bystanders = outcome.bystanders();
     let Some(listing) = outcome.listing else {

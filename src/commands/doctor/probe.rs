@@ -13,7 +13,7 @@ use std::process::{ExitStatus, Stdio};
 use gyan_results::{Check, Variables, read_variables};
 use tempfile::TempDir;
 
-use super::processes::{self, Process};
+use super::processes::{self, LoadedProcess};
 use super::surroundings::{self, Container};
 use super::{loading, obstacle};
 use crate::error::{Error, reason};
@@ -27,7 +27,7 @@ const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "e
 
 /// What is tried.
 #[derive(Clone, Copy)]
-pub(super) struct Trial<'a> {
+pub(super) struct StartTest<'a> {
     pub(super) words: &'a [OsString],
     pub(super) launcher: Option<Launcher>,
     pub(super) program: &'a Executable,
@@ -35,19 +35,19 @@ pub(super) struct Trial<'a> {
 }
 
 /// What became of the program.
-pub(super) struct Outcome {
+pub(super) struct ProbeOutcome {
     status: ExitStatus,
     /// What its MPI tells; none when the program did not get as far as `MPI_Init`.
     pub(super) listing: Option<Variables>,
     /// The programs into which libgyan.so was loaded.
-    processes: Vec<Process>,
+    processes: Vec<LoadedProcess>,
     /// Everything that was printed, including lines of the launcher, the loader and gyan.
     output: String,
 }
 
 /// Runs the program. `here` holds the files of the probe: a directory that the ranks can write to. `tries`: the
 /// listing tries everything that a run does with a variable.
-pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Error> {
+pub(super) fn probe(of: StartTest, here: &Path, tries: bool) -> Result<ProbeOutcome, Error> {
     let directory = temporary(here)?;
     let path = |name: &str| directory.path().join(name);
     let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
@@ -66,7 +66,7 @@ pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Erro
     command.stdin(Stdio::null()).stdout(output).stderr(errors);
     let status = run_and_wait(&mut command)?;
     let output = fs::read(path("output")).unwrap_or_default();
-    Ok(Outcome {
+    Ok(ProbeOutcome {
         status,
         listing: read_variables(&path("listing")).ok(),
         processes: processes::read(&path("processes")),
@@ -117,14 +117,14 @@ pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
 }
 
 /// Why the program did not get as far as a listing of its MPI.
-pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
+pub(super) fn explain(of: StartTest, outcome: &ProbeOutcome) -> Check {
     let obstacle = |finding: String, remedy: &str| obstacle("start", finding, remedy);
     if let Some((what, remedy)) = outcome.said() {
         return obstacle(what, &remedy);
     }
     let name = of.program.path.file_name().unwrap_or_default().to_string_lossy();
     let container = surroundings::container(of.launcher, of.words);
-    let processes: Vec<&Process> = match (&of.program.kind, &container) {
+    let processes: Vec<&LoadedProcess> = match (&of.program.kind, &container) {
         // A script may run anything, but its interpreter is known.
         (Kind::Script, _) => outcome
             .processes
@@ -194,16 +194,20 @@ pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
     )
 }
 
-impl Trial<'_> {
+impl StartTest<'_> {
     /// Whether a process is the one that starts the program: the first word, or the container.
-    fn starts(&self, process: &Process, container: Option<&Container>) -> bool {
+    fn starts(&self, process: &LoadedProcess, container: Option<&Container>) -> bool {
         process.runs(Path::new(&self.words[0])) && self.launcher.is_some()
             || container.is_some_and(|container| process.name() == container.name)
     }
 }
 
 /// Why libgyan.so is in no process of the program.
-fn not_loaded(of: Trial, container: Option<&Container>, outcome: &Outcome) -> surroundings::Found {
+fn not_loaded(
+    of: StartTest,
+    container: Option<&Container>,
+    outcome: &ProbeOutcome,
+) -> surroundings::Problem {
     let name = of.program.path.file_name().unwrap_or_default().to_string_lossy();
     let refusal = loading::refusal(&outcome.output, of.library);
     match (container, refusal) {
@@ -250,7 +254,7 @@ fn refused(name: &str, refusal: &str) -> (String, &'static str) {
 }
 
 /// Something between the launcher and the program changed the environment, or no program was started.
-fn dropped(of: Trial, name: &str, outcome: &Outcome) -> surroundings::Found {
+fn dropped(of: StartTest, name: &str, outcome: &ProbeOutcome) -> surroundings::Problem {
     // With these launchers only the ranks load gyan; with others the launcher does, too.
     let to_ranks = matches!(of.launcher, Some(Launcher::OpenMpi | Launcher::Hydra));
     let sets = of.words.iter().any(|word| word.as_encoded_bytes().starts_with(b"LD_PRELOAD="));
@@ -276,7 +280,7 @@ fn dropped(of: Trial, name: &str, outcome: &Outcome) -> surroundings::Found {
     )
 }
 
-impl Outcome {
+impl ProbeOutcome {
     /// What libgyan.so said last, as what is wrong and what to do.
     fn said(&self) -> Option<(String, String)> {
         let line = self.output.lines().rev().find_map(|line| line.strip_prefix("gyan: "))?;
@@ -303,7 +307,7 @@ impl Outcome {
     }
 
     /// In the order in which they started.
-    fn names(&self, are_meant: impl Fn(&Process) -> bool) -> String {
+    fn names(&self, are_meant: impl Fn(&LoadedProcess) -> bool) -> String {
         let mut names: Vec<&str> = Vec::new();
         for process in self.processes.iter().filter(|process| are_meant(process)) {
             if !names.contains(&process.name()) {

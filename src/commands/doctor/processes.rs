@@ -10,7 +10,7 @@ use crate::launch::executable::is_mpi_library;
 
 /// A program into which libgyan.so was loaded.
 #[derive(Debug, Default)]
-pub(super) struct Process {
+pub(super) struct LoadedProcess {
     pub(super) start: ProcessStart,
     /// The functions of MPI that came through libgyan.so.
     pub(super) called: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub(super) struct Process {
 }
 
 /// All programs that left notes in a directory; those of a host in the order in which they started.
-pub(super) fn read(directory: &Path) -> Vec<Process> {
+pub(super) fn read(directory: &Path) -> Vec<LoadedProcess> {
     let files = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
     paths.sort_by_cached_key(|path| begun(path));
@@ -33,10 +33,10 @@ fn begun(path: &Path) -> Option<u64> {
 }
 
 /// An incomplete line is left out: the program was killed.
-fn process(text: &str) -> Option<Process> {
+fn process(text: &str) -> Option<LoadedProcess> {
     let mut notes = text.lines().filter_map(|line| serde_json::from_str(line).ok());
     let ProcessNote::Loaded(start) = notes.next()? else { return None };
-    let mut process = Process { start, ..Process::default() };
+    let mut process = LoadedProcess { start, ..LoadedProcess::default() };
     for note in notes {
         match note {
             ProcessNote::Called(function) => _ = process.called.insert(function),
@@ -47,7 +47,7 @@ fn process(text: &str) -> Option<Process> {
     Some(process)
 }
 
-impl Process {
+impl LoadedProcess {
     /// What the program is called.
     pub(super) fn name(&self) -> &str {
         file_name(&self.start.program)
@@ -90,7 +90,7 @@ fn file_name(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn noted(objects: &[&str], gyan: usize, more: &[ProcessNote]) -> Process {
+    fn noted(objects: &[&str], gyan: usize, more: &[ProcessNote]) -> LoadedProcess {
         let start = ProcessStart {
             program: "/usr/bin/python3.11".into(),
             arguments: vec!["/usr/bin/python3".into()],

@@ -9,13 +9,13 @@ use crate::launch::executable;
 use crate::launch::launcher::Launcher;
 
 /// What was found, and what to do.
-pub(super) type Found = (String, String);
+pub(super) type Problem = (String, String);
 
 /// The option that tells srun which variables the ranks get.
 const EXPORT: &str = "--export";
 
 /// Whether srun keeps the environment from the ranks.
-pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Found> {
+pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Problem> {
     launcher.filter(|launcher| *launcher == Launcher::Slurm)?;
     let program = executable::target(launcher, words).map_or(words.len(), |(at, _)| at);
     let words: Vec<_> = words.iter().take(program).map(|word| word.to_string_lossy()).collect();
@@ -30,7 +30,7 @@ pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Fo
 
 /// The same by environment variables. According to srun(1) the option overrides both, and the first overrides
 /// the second.
-pub(super) fn slurm_settings() -> Option<Found> {
+pub(super) fn slurm_settings() -> Option<Problem> {
     let names = [
         ("SRUN_EXPORT_ENV", ""),
         ("SLURM_EXPORT_ENV", " (sbatch --export sets it for a job)"),
@@ -42,7 +42,7 @@ pub(super) fn slurm_settings() -> Option<Found> {
     })
 }
 
-fn keeps(what: &str, value: &str) -> Option<Found> {
+fn keeps(what: &str, value: &str) -> Option<Problem> {
     if value.split(',').any(|name| name.eq_ignore_ascii_case("ALL")) {
         return None;
     }

@@ -26,7 +26,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     }
     let tables = tables(options)?;
     source.warn_of_few();
-    let heads: Vec<Head> = tables.iter().map(|table| Head::of(table)).collect();
+    let heads: Vec<Head> = tables.iter().map(|table| Head::new(table)).collect();
     let written = to_place(options, &heads, |writers| {
         write(&source, tables.iter().copied().zip(writers).collect())
     })?;
@@ -44,7 +44,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(table: &RankTable) -> Head {
+    fn new(table: &RankTable) -> Head {
         Head { name: table.name, about: table.about, columns: table.columns() }
     }
 }

@@ -20,7 +20,7 @@ const DEFAULT: &str = "default";
 const BAR: usize = 20;
 
 /// Runs that differ in nothing.
-struct Group {
+struct RepeatGroup {
     name: String,
     directory: PathBuf,
     /// Environment variables.
@@ -94,13 +94,13 @@ fn is_of_open_mpi(setting: &str) -> bool {
     name.contains('_') && !name.ends_with("_proxy") && name.chars().all(is_lower)
 }
 
-fn groups(run: &InFront, output: &Path) -> Vec<Group> {
+fn groups(run: &InFront, output: &Path) -> Vec<RepeatGroup> {
     if run.options.alternate.is_empty() {
         let directory = output.to_owned();
-        return vec![Group { name: String::new(), directory, settings: Vec::new() }];
+        return vec![RepeatGroup { name: String::new(), directory, settings: Vec::new() }];
     }
     let default =
-        Group { name: DEFAULT.into(), directory: output.join(DEFAULT), settings: Vec::new() };
+        RepeatGroup { name: DEFAULT.into(), directory: output.join(DEFAULT), settings: Vec::new() };
     let others = run.options.alternate.iter().map(|setting| {
         let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
         let mut labels = run.options.label.clone();
@@ -108,7 +108,7 @@ fn groups(run: &InFront, output: &Path) -> Vec<Group> {
         let settings =
             vec![(name.to_owned(), value.to_owned()), ("GYAN_LABELS".to_owned(), labels.join(";"))];
         let directory = output.join(output::directory_name(setting));
-        Group { name: setting.clone(), directory, settings }
+        RepeatGroup { name: setting.clone(), directory, settings }
     });
     [default].into_iter().chain(others).collect()
 }
@@ -131,7 +131,7 @@ fn progress(done: usize, all: usize, elapsed: Duration) {
 }
 
 /// How long the runs took, and how to go on.
-fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
+fn show(groups: &[RepeatGroup], output: &Path) -> Result<(), Error> {
     let mut summaries: Vec<(&str, Vec<Summary>)> = Vec::new();
     for group in groups.iter().filter(|group| group.directory.is_dir()) {
         let runs = runs::open(std::slice::from_ref(&group.directory))?;
@@ -143,7 +143,8 @@ fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
     let _ = render::table(&mut anstream::stderr().lock(), &answers::repeats(&repeats));
     say::tell(format_args!("\nruns in {}", relative(output).display()));
     if let [default, other, ..] = groups {
-        let word = |of: &Group| output::shell_word(&relative(&of.directory).display().to_string());
+        let word =
+            |of: &RepeatGroup| output::shell_word(&relative(&of.directory).display().to_string());
         let [default, other] = [default, other].map(word);
         say::tell(format_args!("compare them: gyan diff {default} {other}"));
     }

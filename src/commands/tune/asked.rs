@@ -7,7 +7,7 @@ use std::time::Duration;
 use gyan_results::{Figure, TuneMetric};
 use regex::Regex;
 
-use super::state::Asked;
+use super::state::TuneRequest;
 use crate::cli::TuneOptions;
 use crate::error::Error;
 
@@ -19,7 +19,7 @@ pub(super) enum Metric {
 }
 
 impl Metric {
-    pub(super) fn told(&self, asked: &Asked) -> TuneMetric {
+    pub(super) fn told(&self, asked: &TuneRequest) -> TuneMetric {
         let (name, unit, figure) = match self {
             Metric::Figure(figure) => {
                 (figure.name(), figure.unit().to_owned(), Some(figure.clone()))
@@ -30,7 +30,7 @@ impl Metric {
     }
 }
 
-pub(super) fn asked(options: &TuneOptions) -> Result<(Asked, Metric), Error> {
+pub(super) fn asked(options: &TuneOptions) -> Result<(TuneRequest, Metric), Error> {
     let text = options.metric.clone().unwrap_or_else(|| "time".into());
     let metric = match Figure::named(&text) {
         Some(figure) => Metric::Figure(figure),
@@ -42,7 +42,7 @@ pub(super) fn asked(options: &TuneOptions) -> Result<(Asked, Metric), Error> {
         set.extend(lines(Path::new(file))?);
     }
     let names_none = set.is_empty() && options.env.is_empty();
-    let asked = Asked {
+    let asked = TuneRequest {
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         auto: knobs == Some("auto") || knobs.is_none() && names_none,
         set,

@@ -36,8 +36,8 @@ use crate::tuning::{self, Candidate, Outcome, Race, Reading, Stage, Step, Told};
 use crate::{DONE, INCOMPLETE, output, print, render};
 use asked::Metric;
 use one_run::Ended;
-use progress::Progress;
-use state::{Asked, MadeWith, Record, State};
+use progress::TuneProgress;
+use state::{MadeWith, Record, TuneRequest, TuneState};
 
 /// Where the runs are in the directory of a tune: a directory for each setting, so that `gyan diff` compares two.
 const RUNS: &str = "runs";
@@ -77,7 +77,7 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))
             .map_err(|error| Error::new("gyan tune", error, "start it again"))?;
     }
-    let state = State::open(&directory, &asked, options.force)?;
+    let state = TuneState::open(&directory, &asked, options.force)?;
     let made_with = MadeWith::here(program);
     state.must_be_made_with(&made_with)?;
     let budget = asked::budget(options.budget.as_deref())?;
@@ -152,12 +152,12 @@ fn write(
 }
 
 struct Tune {
-    asked: Asked,
+    asked: TuneRequest,
     metric: Metric,
     directory: PathBuf,
     launcher: Option<Launcher>,
     command: Vec<OsString>,
-    state: State,
+    state: TuneState,
     made_with: MadeWith,
     /// The summary of each run of `state`, where there is one.
     summaries: Vec<Option<Summary>>,
@@ -194,7 +194,7 @@ impl Tune {
     /// The first run with default settings, whose findings nominate settings. Returns whether it finished.
     fn first_run(&mut self) -> Result<bool, Error> {
         if self.state.records.is_empty() {
-            let progress = Progress::new();
+            let progress = TuneProgress::new();
             progress.says(1, None, "default", None);
             let is_run = self.run(&[], Stage::Race(0))?;
             progress.finish();
@@ -345,7 +345,7 @@ impl Tune {
             return Ok((TuneEnd::NothingToTry, Outcome::NobodyLeft));
         }
         let race = self.the_race();
-        let progress = Progress::new();
+        let progress = TuneProgress::new();
         let end = loop {
             let all = self.all_candidates(&race);
             let done: Vec<_> = self.told(&all).iter().map(Told::done).collect();

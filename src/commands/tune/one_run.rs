@@ -144,7 +144,7 @@ fn end(child: &mut Child) -> std::io::Result<()> {
 
 /// A process: its number may be given to another one later, but not with the same start.
 #[derive(Clone, Copy, PartialEq)]
-struct Process {
+struct ProcessId {
     pid: Pid,
     /// In ticks since the machine started (proc(5)).
     started: u64,
@@ -152,7 +152,7 @@ struct Process {
 
 /// Kills the processes that outlived the run. They are children of this process now, beside the `others` that were
 /// before the run.
-fn end_what_is_left(others: &[Process]) {
+fn end_what_is_left(others: &[ProcessId]) {
     loop {
         let mut is_any = false;
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
@@ -166,7 +166,7 @@ fn end_what_is_left(others: &[Process]) {
     }
 }
 
-fn children() -> Vec<Process> {
+fn children() -> Vec<ProcessId> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let one = |entry: fs::DirEntry| {
@@ -177,7 +177,7 @@ fn children() -> Vec<Process> {
         let fields: Vec<&str> = fields.split(' ').collect();
         let is_child = *fields.first()? != "Z" && *fields.get(1)? == own;
         let started = fields.get(19)?.parse().ok()?;
-        is_child.then_some(Process { pid, started })
+        is_child.then_some(ProcessId { pid, started })
     };
     processes.filter_map(one).collect()
 }

@@ -7,13 +7,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::say;
 
-pub(super) struct Progress {
+pub(super) struct TuneProgress {
     /// None where there is no terminal.
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
-    pub(super) fn new() -> Progress {
+impl TuneProgress {
+    pub(super) fn new() -> TuneProgress {
         let bar = io::stderr().is_terminal().then(ProgressBar::new_spinner);
         if let Some(bar) = &bar {
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
@@ -21,7 +21,7 @@ impl Progress {
             }
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Progress { bar }
+        TuneProgress { bar }
     }
 
     /// Run `number` of about `of` starts; each takes about `each`.

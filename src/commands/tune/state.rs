@@ -22,7 +22,7 @@ const SCHEMA: &str = "gyan.tune-runs/2";
 /// What decides what is tried and how it is measured.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[allow(clippy::struct_excessive_bools)] // options of a command line
-pub(super) struct Asked {
+pub(super) struct TuneRequest {
     pub(super) command: Vec<String>,
     /// As by `--set`.
     pub(super) set: Vec<String>,
@@ -125,7 +125,7 @@ impl MadeWith {
 struct Header {
     schema: String,
     #[serde(flatten)]
-    asked: Asked,
+    asked: TuneRequest,
 }
 
 /// A run that ended, or reached its time limit.
@@ -146,18 +146,22 @@ pub(super) struct Record {
 }
 
 /// The runs of a tune, in a file.
-pub(super) struct State {
+pub(super) struct TuneState {
     path: PathBuf,
     file: File,
     pub(super) records: Vec<Record>,
 }
 
-impl State {
+impl TuneState {
     /// The runs that an earlier tune of the same command left in `directory`, or none.
     ///
     /// # Errors
     /// If the directory holds another tune, or something else.
-    pub(super) fn open(directory: &Path, asked: &Asked, force: bool) -> Result<State, Error> {
+    pub(super) fn open(
+        directory: &Path,
+        asked: &TuneRequest,
+        force: bool,
+    ) -> Result<TuneState, Error> {
         let path = directory.join(FILE);
         let failed = |error: &std::io::Error| Error::io(&path, error, "name another with -o");
         if force && path.exists() {
@@ -188,7 +192,7 @@ impl State {
         let header = Header { schema: SCHEMA.into(), asked: asked.clone() };
         write_anew(&path, &header, &records).map_err(|error| failed(&error))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| failed(&error))?;
-        Ok(State { path, file, records })
+        Ok(TuneState { path, file, records })
     }
 
     /// Refuses to go on with runs that were made with something else.
@@ -260,10 +264,10 @@ mod tests {
     #[test]
     fn runs_of_another_library_host_or_environment_are_not_taken_over() {
         let place = tempfile::tempdir().unwrap();
-        let asked = Asked::default();
+        let asked = TuneRequest::default();
         let before = made_with("Open MPI 4", &["n1"], &[("UCX_TLS", "sm")]);
-        State::open(place.path(), &asked, false).unwrap().add(record(before.clone())).unwrap();
-        let state = State::open(place.path(), &asked, false).unwrap();
+        TuneState::open(place.path(), &asked, false).unwrap().add(record(before.clone())).unwrap();
+        let state = TuneState::open(place.path(), &asked, false).unwrap();
         for (now, how) in [
             (before.clone(), None),
             // Before a run its library and hosts are not known.
@@ -291,14 +295,17 @@ mod tests {
     #[test]
     fn the_file_is_replaced_and_never_emptied() {
         let place = tempfile::tempdir().unwrap();
-        let asked = Asked::default();
-        State::open(place.path(), &asked, false).unwrap().add(record(MadeWith::default())).unwrap();
+        let asked = TuneRequest::default();
+        TuneState::open(place.path(), &asked, false)
+            .unwrap()
+            .add(record(MadeWith::default()))
+            .unwrap();
         let path = place.path().join(FILE);
         // A run that was being written when the machine stopped.
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{whole}{{\"settings\":[],\"sta")).unwrap();
         let mut before = File::open(&path).unwrap();
-        let state = State::open(place.path(), &asked, false).unwrap();
+        let state = TuneState::open(place.path(), &asked, false).unwrap();
         assert_eq!(state.records.len(), 1);
         assert_eq!(fs::read_to_string(&path).unwrap(), whole);
         let mut text = String::new();

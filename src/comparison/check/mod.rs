@@ -15,7 +15,7 @@ use gyan_results::{
 };
 use wildmatch::WildMatch;
 
-use super::judge::{self, Answer, Judged, Row, could_show, runs_of_each};
+use super::judge::{self, Answer, FamilyRow, Judged, could_show, runs_of_each};
 use crate::statistics::{self, median};
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
@@ -50,7 +50,7 @@ pub(crate) fn judge(
     findings: &[&str],
     tool: Tool,
 ) -> Judgement {
-    let sides = Sides { new, baselines, rules };
+    let sides = RunsToJudge { new, baselines, rules };
     let (set_up, ignored) = (sides.set_up(), sides.ignored());
     let mut rows = sides.ended();
     rows.extend(sides.calls());
@@ -73,7 +73,7 @@ pub(crate) fn judge(
     }
 }
 
-struct Sides<'a> {
+struct RunsToJudge<'a> {
     new: &'a [Checked],
     baselines: &'a [Checked],
     rules: &'a Rules,
@@ -109,7 +109,7 @@ fn not_judged(rule: CheckRule, what: impl Into<String>, unit: &str, why: &str) -
     JudgedRow { result, remark: Some(why.to_owned()), ..row(rule, what, unit, false) }
 }
 
-impl<'a> Sides<'a> {
+impl<'a> RunsToJudge<'a> {
     fn all(&self) -> impl Iterator<Item = &'a Summary> {
         self.baselines.iter().chain(self.new).map(|run| &run.summary)
     }
@@ -314,9 +314,9 @@ impl<'a> Sides<'a> {
             let new: Vec<Times> = found.into_iter().filter(is_new).collect();
             times.extend(new);
         }
-        let family: Vec<Row> = times
+        let family: Vec<FamilyRow> = times
             .iter()
-            .map(|of| Row { a: &of.before, b: &of.now, is_bound: of.is_bound })
+            .map(|of| FamilyRow { a: &of.before, b: &of.now, is_bound: of.is_bound })
             .collect();
         // What is faster never fails.
         let judged = judge::judge(&family, statistics::Sides::Larger);

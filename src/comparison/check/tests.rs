@@ -47,7 +47,7 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
 
 /// What a change made longer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Part {
+enum SlowerPart {
     OwnCode,
     Mpi,
 }
@@ -76,13 +76,13 @@ fn run(
     like: &Summary,
     random: &mut fastrand::Rng,
     machine: Machine,
-    part: Part,
+    part: SlowerPart,
     longer: f64,
 ) -> Checked {
     let mut noise = || libm::exp(machine.sigma() * normal(random));
     let [mut own_s, mut mpi_s] = [7.0 * noise(), 3.0 * noise()];
     let more_s = 10.0 * longer * noise();
-    *(if part == Part::OwnCode { &mut own_s } else { &mut mpi_s }) += more_s;
+    *(if part == SlowerPart::OwnCode { &mut own_s } else { &mut mpi_s }) += more_s;
     let is_shared = matches!(machine, Machine::Loaded) && random.bool();
     let load = if is_shared { 1.0 + random.f64() } else { 1.0 };
     let mut summary = like.clone();
@@ -99,7 +99,7 @@ fn failing(
     rules: &Rules,
     (before, now): (usize, usize),
     machine: Machine,
-    (part, percent): (Part, u32),
+    (part, percent): (SlowerPart, u32),
     comparisons: usize,
 ) -> usize {
     let like = without_numbers();
@@ -124,7 +124,7 @@ fn rules(text: &str) -> Rules {
 fn what_is_30_percent_slower_fails_on_a_quiet_machine_wherever_the_time_went() {
     for runs in RUNS {
         for machine in [Machine::Quiet, Machine::Noisy] {
-            for part in [Part::OwnCode, Part::Mpi] {
+            for part in [SlowerPart::OwnCode, SlowerPart::Mpi] {
                 let failed = failing(&rules(""), runs, machine, (part, 30), COMPARISONS);
                 assert_eq!(failed, COMPARISONS, "{runs:?} {machine:?} {part:?}");
             }
@@ -140,7 +140,7 @@ fn what_did_not_change_fails_at_most_as_often_as_stated() {
     let most = 0.05 * MANY as f64 + 3.0 * (0.05 * 0.95 * MANY as f64).sqrt();
     for runs in RUNS {
         for machine in MACHINES {
-            let failed = failing(&only_the_test, runs, machine, (Part::OwnCode, 0), MANY);
+            let failed = failing(&only_the_test, runs, machine, (SlowerPart::OwnCode, 0), MANY);
             assert!(failed as f64 <= most, "{runs:?} {machine:?}: {failed} of {MANY}");
             // And it is a test of 5 %, not of nothing.
             assert!(failed > 0, "{runs:?} {machine:?}");
@@ -154,7 +154,7 @@ fn a_check_that_could_not_judge_times_is_not_passed() {
     let judged = |before: usize, now: usize, rules: &Rules| {
         let mut random = fastrand::Rng::with_seed(1);
         let mut runs = |number: usize, longer: f64| -> Vec<Checked> {
-            let of = |_| run(&like, &mut random, Machine::Quiet, Part::OwnCode, longer);
+            let of = |_| run(&like, &mut random, Machine::Quiet, SlowerPart::OwnCode, longer);
             (0..number).map(of).collect()
         };
         let (baselines, new) = (runs(before, 0.0), runs(now, 1.0));
@@ -181,7 +181,7 @@ fn times_of_which_only_a_lower_bound_is_known_are_not_judged() {
     let like = without_numbers();
     let mut random = fastrand::Rng::with_seed(1);
     let mut runs = |longer: f64| -> Vec<Checked> {
-        (0..4).map(|_| run(&like, &mut random, Machine::Quiet, Part::Mpi, longer)).collect()
+        (0..4).map(|_| run(&like, &mut random, Machine::Quiet, SlowerPart::Mpi, longer)).collect()
     };
     let (baselines, mut new) = (runs(0.0), runs(1.0));
     new[2].summary.in_mpi.as_mut().unwrap().time_error_s = None;
@@ -235,7 +235,7 @@ fn the_table_of_the_chapter_is_what_made_up_runs_give() {
     );
     for (before, now) in RUNS {
         for machine in MACHINES {
-            for (part, words) in [(Part::OwnCode, "own code"), (Part::Mpi, "MPI")] {
+            for (part, words) in [(SlowerPart::OwnCode, "own code"), (SlowerPart::Mpi, "MPI")] {
                 let failed = CHANGES_PERCENT.map(|percent| {
                     let change = (part, percent);
                     failing(&rules(""), (before, now), machine, change, COMPARISONS).to_string()

@@ -2,7 +2,7 @@
 
 use gyan_results::{Change, ChangeVerdict, SideNumber};
 
-use crate::comparison::judge::{self, Answer, Judged, Row};
+use crate::comparison::judge::{self, Answer, FamilyRow, Judged};
 use crate::statistics::{NORMAL_QUANTILE, Sides};
 
 /// A number of one run, with its standard error if it is an estimate: 0 for a count, none when the error is not
@@ -60,7 +60,7 @@ pub(super) fn judge<'c>(family: impl IntoIterator<Item = (&'c mut Change, bool)>
             None => tested.push(change),
         }
     }
-    let rows: Vec<Row> = tested.iter().map(|change| row(change)).collect();
+    let rows: Vec<FamilyRow> = tested.iter().map(|change| row(change)).collect();
     let judged = judge::judge(&rows, Sides::Both);
     for (change, Judged { shift, p, p_adjusted, answer }) in tested.into_iter().zip(judged) {
         (change.shift, change.p, change.p_adjusted) = (shift, p, p_adjusted);
@@ -78,10 +78,10 @@ pub(super) fn judge<'c>(family: impl IntoIterator<Item = (&'c mut Change, bool)>
     }
 }
 
-fn row(change: &Change) -> Row<'_> {
+fn row(change: &Change) -> FamilyRow<'_> {
     let [a, b] = [&change.a, &change.b]
         .map(|side| side.as_ref().map_or(&[][..], |of: &SideNumber| of.runs.as_slice()));
-    Row { a, b, is_bound: change.error.is_none() }
+    FamilyRow { a, b, is_bound: change.error.is_none() }
 }
 
 /// What is certain without a test: what is the same in each run of a side, and what only one side has.

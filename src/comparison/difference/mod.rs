@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyan_results::{DIFF_SCHEMA, Difference, Finding, FindingDifference, Side, Summary, Tool};
 
 /// A run of a side.
-pub(crate) struct Run<'a> {
+pub(crate) struct ComparedRun<'a> {
     /// Where it is.
     pub(crate) name: String,
     pub(crate) summary: &'a Summary,
@@ -24,7 +24,7 @@ pub(crate) struct Run<'a> {
 
 /// What changed from the runs of `a` to those of `b`; each side has at least one. The answer is left empty: the
 /// view writes it.
-pub(crate) fn difference(a: &[Run], b: &[Run]) -> Difference {
+pub(crate) fn difference(a: &[ComparedRun], b: &[ComparedRun]) -> Difference {
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|run| run.summary).collect::<Vec<_>>());
     let (run_time, parts) = times::run_time(&of_a, &of_b).unzip();
     let (numbers, only) = numbers::numbers(&of_a, &of_b);
@@ -46,7 +46,7 @@ pub(crate) fn difference(a: &[Run], b: &[Run]) -> Difference {
     }
 }
 
-fn side(runs: &[Run]) -> Side {
+fn side(runs: &[ComparedRun]) -> Side {
     let incomplete = runs.iter().filter(|run| !run.is_complete);
     Side {
         runs: runs.iter().map(|run| run.name.clone()).collect(),
@@ -117,7 +117,7 @@ fn remarks(
 }
 
 /// Findings by their rule, those that came and went first.
-fn findings(a: &[Run], b: &[Run]) -> Vec<FindingDifference> {
+fn findings(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<FindingDifference> {
     let mut found: BTreeMap<&str, FindingDifference> = BTreeMap::new();
     for (run, is_b) in a.iter().map(|run| (run, false)).chain(b.iter().map(|run| (run, true))) {
         let mut seen = BTreeSet::new();

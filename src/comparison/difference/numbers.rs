@@ -17,7 +17,7 @@ const PAIRS_UP_TO_RANKS: u32 = 64;
 
 /// Which number: the same in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-struct Key {
+struct NumberKey {
     group: NumberGroup,
     name: String,
     /// For a size class, its lower bound.
@@ -33,7 +33,7 @@ struct Number {
     value: OfRun,
 }
 
-type Numbers = BTreeMap<Key, Number>;
+type Numbers = BTreeMap<NumberKey, Number>;
 
 /// All numbers of a run.
 struct Gathered {
@@ -60,7 +60,7 @@ impl Gathered {
         from_bytes: Option<u64>,
         (unit, kind, value): (&'static str, NumberKind, OfRun),
     ) {
-        let key = Key { group, name: name.to_owned(), from_bytes, source: None };
+        let key = NumberKey { group, name: name.to_owned(), from_bytes, source: None };
         self.numbers.insert(key, Number { unit, kind, value });
     }
 
@@ -142,7 +142,7 @@ impl Gathered {
                 let Some(value) = value else { continue };
                 let name = format!("{}{traffic}: {which}", row.quantity.words());
                 let source = Some(row.source);
-                let key = Key { group: NumberGroup::Queues, name, from_bytes: None, source };
+                let key = NumberKey { group: NumberGroup::Queues, name, from_bytes: None, source };
                 let kind = NumberKind::Measurement;
                 self.numbers.insert(key, Number { unit, kind, value: OfRun::exact(value) });
             }
@@ -173,7 +173,8 @@ impl Gathered {
             let unit = if is_in_seconds(pvar) { "s" } else { "" };
             let statistic = &pvar.statistic;
             let one = if is_sum { statistic.avg } else { statistic.max.as_f64() };
-            let key = Key { group: NumberGroup::Variables, name, from_bytes: None, source: None };
+            let key =
+                NumberKey { group: NumberGroup::Variables, name, from_bytes: None, source: None };
             // What the library counts depends on when messages arrive.
             let kind = NumberKind::Measurement;
             let number =
@@ -223,7 +224,7 @@ pub(super) fn numbers(
     let pairs = ranks.len() == 1 && ranks.iter().all(|ranks| *ranks <= PAIRS_UP_TO_RANKS);
     let [a, b] =
         [a, b].map(|side| side.iter().map(|run| gathered(run, pairs)).collect::<Vec<Numbers>>());
-    let known: BTreeMap<&Key, Number> =
+    let known: BTreeMap<&NumberKey, Number> =
         a.iter().chain(&b).flatten().map(|(key, number)| (key, *number)).collect();
     let has_group = |run: &Numbers, group| run.keys().any(|key| key.group == group);
     let mut only: [BTreeSet<String>; 2] = Default::default();
@@ -249,7 +250,7 @@ pub(super) fn numbers(
             }
             continue;
         };
-        let Key { group, name, from_bytes, .. } = key.clone();
+        let NumberKey { group, name, from_bytes, .. } = key.clone();
         let number = change(side(&a), side(&b));
         found.push(NumberDifference {
             group,

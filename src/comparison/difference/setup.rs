@@ -8,10 +8,10 @@ use gyan_results::{Machine, SetupDifference, Summary};
 use crate::words::ranges;
 
 /// What a run says about its set-up; empty when it says nothing.
-type Fact = (&'static str, fn(&Summary) -> String);
+type SetupFact = (&'static str, fn(&Summary) -> String);
 
 /// The facts to compare, in display order. Settings come after these.
-const FACTS: &[Fact] = &[
+const FACTS: &[SetupFact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
     ("labels", labels),

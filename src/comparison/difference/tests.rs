@@ -48,9 +48,13 @@ fn run(elapsed_s: f64, calls: Vec<CallSummary>) -> Summary {
 }
 
 fn compared(a: &[Summary], b: &[Summary]) -> Difference {
-    fn side(runs: &[Summary]) -> Vec<Run<'_>> {
-        let of =
-            |summary| Run { name: "run".into(), summary, findings: Vec::new(), is_complete: true };
+    fn side(runs: &[Summary]) -> Vec<ComparedRun<'_>> {
+        let of = |summary| ComparedRun {
+            name: "run".into(),
+            summary,
+            findings: Vec::new(),
+            is_complete: true,
+        };
         runs.iter().map(of).collect()
     }
     difference(&side(a), &side(b))
@@ -376,7 +380,7 @@ fn findings_come_and_go() {
         under_load: false,
     };
     let summary = example();
-    let with = |findings: Vec<Finding>| Run {
+    let with = |findings: Vec<Finding>| ComparedRun {
         name: "run".into(),
         summary: &summary,
         findings,

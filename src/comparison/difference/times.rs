@@ -24,14 +24,14 @@ struct Calls {
 }
 
 /// The run or a phase of it, of an average rank.
-struct Whole<'a> {
+struct AverageTime<'a> {
     time_s: f64,
     entries: f64,
     calls: BTreeMap<&'a str, Calls>,
 }
 
-impl<'a> Whole<'a> {
-    fn new(time_s: f64, entries: f64, calls: &'a [CallSummary], ranks: f64) -> Whole<'a> {
+impl<'a> AverageTime<'a> {
+    fn new(time_s: f64, entries: f64, calls: &'a [CallSummary], ranks: f64) -> AverageTime<'a> {
         let calls = calls.iter().filter(|call| !call.count.is_zero()).map(|call| {
             let time = call.time_s.as_ref().map(|time| OfRun {
                 value: time.sum.as_f64() / ranks,
@@ -39,27 +39,30 @@ impl<'a> Whole<'a> {
             });
             (call.name.as_str(), Calls { number: call.count.sum.as_f64() / ranks, time })
         });
-        Whole { time_s, entries, calls: calls.collect() }
+        AverageTime { time_s, entries, calls: calls.collect() }
     }
 
     /// None when the time of each rank is not known.
-    fn of(summary: &'a Summary) -> Option<Whole<'a>> {
+    fn of_run(summary: &'a Summary) -> Option<AverageTime<'a>> {
         let elapsed = summary.rank_times_s()?;
-        Some(Whole::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
+        Some(AverageTime::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
     }
 
     /// None when the run does not have the phase.
-    fn of_phase(summary: &'a Summary, name: &str) -> Option<Whole<'a>> {
+    fn of_phase(summary: &'a Summary, name: &str) -> Option<AverageTime<'a>> {
         let phase = summary.phases.iter().find(|phase| phase.name == name)?;
         let ranks = f64::from(summary.ranks.reduced.max(1));
         let (time_s, entries) = (phase.time_s.sum.as_f64(), phase.entries.sum.as_f64());
-        Some(Whole::new(time_s / ranks, entries / ranks, &phase.calls, ranks))
+        Some(AverageTime::new(time_s / ranks, entries / ranks, &phase.calls, ranks))
     }
 }
 
-type Runs<'a> = [Option<Whole<'a>>];
+type Runs<'a> = [Option<AverageTime<'a>>];
 
-fn side_of<'a>(runs: &Runs<'a>, of: impl Fn(&Whole<'a>) -> Option<OfRun>) -> Option<SideNumber> {
+fn side_of<'a>(
+    runs: &Runs<'a>,
+    of: impl Fn(&AverageTime<'a>) -> Option<OfRun>,
+) -> Option<SideNumber> {
     side(&runs.iter().map(|run| run.as_ref().and_then(&of)).collect::<Vec<_>>())
 }
 
@@ -80,7 +83,7 @@ fn split(numbers: [f64; 2], seconds: [f64; 2]) -> Split {
 
 /// The whole, and its parts: they add up to it.
 fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
-    let time = |whole: &Whole| Some(OfRun::exact(whole.time_s));
+    let time = |whole: &AverageTime| Some(OfRun::exact(whole.time_s));
     let mut whole = change(side_of(a, time), side_of(b, time));
     judge([(&mut whole, false)]);
     let all = || a.iter().chain(b).flatten().flat_map(|whole| &whole.calls);
@@ -92,9 +95,10 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
     let mean = |of: Option<SideNumber>| of.map_or(0.0, |of| of.mean);
     let mut parts: Vec<PartDifference> = Vec::new();
     for &name in &names {
-        let time = |whole: &Whole| whole.calls.get(name)?.time;
-        let number =
-            |whole: &Whole| Some(OfRun::exact(whole.calls.get(name).map_or(0.0, |of| of.number)));
+        let time = |whole: &AverageTime| whole.calls.get(name)?.time;
+        let number = |whole: &AverageTime| {
+            Some(OfRun::exact(whole.calls.get(name).map_or(0.0, |of| of.number)))
+        };
         let numbers = [a, b].map(|side| mean(side_of(side, number)));
         let seconds = [a, b].map(|side| mean(side_of(side, time)));
         parts.push(PartDifference {
@@ -104,7 +108,7 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
             split: Some(split(numbers, seconds)),
         });
     }
-    let outside = |whole: &Whole| {
+    let outside = |whole: &AverageTime| {
         let timed = || whole.calls.iter().filter(|(name, _)| names.contains(*name));
         let in_calls = || timed().filter_map(|(_, calls)| calls.time);
         let squares = in_calls().map(|of| of.error.map(|error| error * error));
@@ -129,7 +133,8 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
 
 /// The change of the run time and its parts; none when a run does not know its time.
 pub(super) fn run_time(a: &[&Summary], b: &[&Summary]) -> Option<(Change, Vec<PartDifference>)> {
-    let [a, b] = [a, b].map(|side| side.iter().map(|run| Whole::of(run)).collect::<Vec<_>>());
+    let [a, b] =
+        [a, b].map(|side| side.iter().map(|run| AverageTime::of_run(run)).collect::<Vec<_>>());
     a.iter().chain(&b).all(Option::is_some).then(|| explained(&a, &b))
 }
 
@@ -153,10 +158,12 @@ pub(super) fn phases(a: &[&Summary], b: &[&Summary]) -> Vec<PhaseDifference> {
 
 fn phase(a: &[&Summary], b: &[&Summary], name: &str) -> PhaseDifference {
     let [a, b] = [a, b].map(|side| {
-        side.iter().map(|run| Whole::of_phase(run, name)).collect::<Vec<Option<Whole>>>()
+        side.iter()
+            .map(|run| AverageTime::of_phase(run, name))
+            .collect::<Vec<Option<AverageTime>>>()
     });
     let (time, parts) = explained(&a, &b);
-    let entries = |whole: &Whole| Some(OfRun::exact(whole.entries));
+    let entries = |whole: &AverageTime| Some(OfRun::exact(whole.entries));
     let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
     let numbers = [&a, &b].map(|side| mean(&side_of(side, entries)));
     let split = split(numbers, [mean(&time.a), mean(&time.b)]);

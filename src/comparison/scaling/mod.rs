@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use crate::statistics;
-use numbers::{Key, Spread, numbers};
+use numbers::{ScaleKey, Spread, numbers};
 
 /// The default target is this many times the largest size.
 const FURTHER: f64 = 4.0;
@@ -239,13 +239,13 @@ fn node_boundary(sizes: &[ScaleSize]) -> Option<f64> {
 
 /// Each number over the sizes.
 fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
-    let mut of_keys: BTreeMap<Key, Vec<(f64, Vec<Spread>)>> = BTreeMap::new();
+    let mut of_keys: BTreeMap<ScaleKey, Vec<(f64, Vec<Spread>)>> = BTreeMap::new();
     for (size, runs) in sizes {
-        let of_runs: Vec<BTreeMap<Key, Spread>> =
+        let of_runs: Vec<BTreeMap<ScaleKey, Spread>> =
             runs.iter().map(|run| numbers(&run.summary)).collect();
-        let keys: BTreeSet<&Key> = of_runs.iter().flat_map(BTreeMap::keys).collect();
+        let keys: BTreeSet<&ScaleKey> = of_runs.iter().flat_map(BTreeMap::keys).collect();
         for key in keys {
-            let of_run = |of: &BTreeMap<Key, Spread>| of.get(key).copied();
+            let of_run = |of: &BTreeMap<ScaleKey, Spread>| of.get(key).copied();
             let Some(like) = of_runs.iter().find_map(of_run) else { continue };
             // A function that a run does not call has no calls there, and takes no time.
             let is_counted =
@@ -296,7 +296,11 @@ fn by_length(spreads: &[Spread], lengths: &[f64]) -> Vec<Spread> {
 }
 
 /// A number over the sizes, and its expected average at the target.
-fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (ScaleRow, f64) {
+fn row(
+    ScaleKey { kind, name }: ScaleKey,
+    sizes: &[(f64, Vec<Spread>)],
+    target: f64,
+) -> (ScaleRow, f64) {
     let unit = sizes[0].1[0].unit;
     let single = sizes
         .iter()

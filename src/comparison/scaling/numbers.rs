@@ -19,7 +19,7 @@ const NOISE: f64 = 0.1;
 
 /// Which number: the same key in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Key {
+pub(super) struct ScaleKey {
     pub(super) kind: ScaleKind,
     pub(super) name: String,
 }
@@ -36,26 +36,26 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    fn of(statistic: &Statistic, unit: ScaleUnit, noise: f64) -> Spread {
+    fn over(statistic: &Statistic, unit: ScaleUnit, noise: f64) -> Spread {
         let (min, max) = (statistic.min.as_f64(), statistic.max.as_f64());
         Spread { unit, noise, min, avg: statistic.avg, max }
     }
 }
 
 /// All numbers of a run that are followed.
-pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
+pub(super) fn numbers(summary: &Summary) -> BTreeMap<ScaleKey, Spread> {
     let mut numbers = BTreeMap::new();
     let mut put = |kind: ScaleKind, name: &str, spread: Spread| {
-        numbers.insert(Key { kind, name: name.to_owned() }, spread);
+        numbers.insert(ScaleKey { kind, name: name.to_owned() }, spread);
     };
     times(summary, &mut put);
     for call in &summary.calls {
         if let Some(time_s) = &call.time_s {
-            put(ScaleKind::Time, &call.name, Spread::of(time_s, ScaleUnit::Seconds, NOISE));
+            put(ScaleKind::Time, &call.name, Spread::over(time_s, ScaleUnit::Seconds, NOISE));
         }
-        put(ScaleKind::Calls, &call.name, Spread::of(&call.count, ScaleUnit::Count, EXACT));
+        put(ScaleKind::Calls, &call.name, Spread::over(&call.count, ScaleUnit::Count, EXACT));
         if let Some(bytes) = &call.bytes {
-            put(ScaleKind::Bytes, &call.name, Spread::of(bytes, ScaleUnit::Bytes, EXACT));
+            put(ScaleKind::Bytes, &call.name, Spread::over(bytes, ScaleUnit::Bytes, EXACT));
         }
     }
     variables(&summary.pvars, &mut put);
@@ -65,7 +65,7 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
     }
     for (name, unit, statistic) in resources(summary) {
         let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
-        put(ScaleKind::Resource, name, Spread::of(statistic, unit, noise));
+        put(ScaleKind::Resource, name, Spread::over(statistic, unit, noise));
     }
     peers(summary, &mut put);
     numbers
@@ -73,11 +73,11 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let Some(run) = summary.rank_times_s() else { return };
-    put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
+    put(ScaleKind::RunTime, "run time", Spread::over(run, ScaleUnit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
-    put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));
+    put(ScaleKind::InMpi, "time in MPI", Spread::over(in_mpi, ScaleUnit::Seconds, NOISE));
     if let Some(useful) = &summary.useful_s {
-        put(ScaleKind::OwnCode, "own code", Spread::of(useful, ScaleUnit::Seconds, NOISE));
+        put(ScaleKind::OwnCode, "own code", Spread::over(useful, ScaleUnit::Seconds, NOISE));
     }
 }
 
@@ -118,7 +118,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
     for (name, pvar) in shown {
         let unit = if is_in_seconds(pvar) { ScaleUnit::Seconds } else { ScaleUnit::Count };
         // What the library counts depends on when messages arrive.
-        put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, NOISE));
+        put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, unit, NOISE));
     }
 }
 

@@ -20,11 +20,11 @@ pub(crate) struct Page<'a> {
     pub(crate) title: Value<'a>,
     /// The answer in one sentence.
     pub(crate) headline: Option<Value<'a>>,
-    pub(crate) blocks: Vec<Block<'a>>,
+    pub(crate) blocks: Vec<PageBlock<'a>>,
 }
 
 /// A part of a page.
-pub(crate) struct Block<'a> {
+pub(crate) struct PageBlock<'a> {
     /// The text of links to it.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Block<'a> {
     pub(crate) says: Vec<Value<'a>>,
     pub(crate) cards: Vec<Card<'a>>,
     pub(crate) charts: Vec<Chart<'a>>,
-    pub(crate) tables: Vec<Table<'a>>,
+    pub(crate) tables: Vec<FoldedTable<'a>>,
 }
 
 /// What to do about something, such as a finding.
@@ -43,16 +43,16 @@ pub(crate) struct Card<'a> {
     pub(crate) section: Section<'a>,
 }
 
-pub(crate) struct Table<'a> {
+pub(crate) struct FoldedTable<'a> {
     pub(crate) section: Section<'a>,
     /// Whether it is shown open; otherwise it is folded.
     pub(crate) is_open: bool,
 }
 
-impl<'a> Block<'a> {
-    pub(crate) fn new(id: &'static str, title: &'static str) -> Block<'a> {
+impl<'a> PageBlock<'a> {
+    pub(crate) fn new(id: &'static str, title: &'static str) -> PageBlock<'a> {
         let (says, cards, charts, tables) = Default::default();
-        Block { id, title, details: "The numbers", says, cards, charts, tables }
+        PageBlock { id, title, details: "The numbers", says, cards, charts, tables }
     }
 
     /// Adds a table, cut to what a page may hold.
@@ -62,7 +62,7 @@ impl<'a> Block<'a> {
             section.rows.truncate(ROWS_AT_MOST);
             section.notes.push(line![more, " more rows are in the same report with --all"]);
         }
-        self.tables.push(Table { section, is_open });
+        self.tables.push(FoldedTable { section, is_open });
     }
 
     pub(crate) fn extend(
@@ -77,12 +77,12 @@ impl<'a> Block<'a> {
         mut self,
         is_open: bool,
         sections: impl IntoIterator<Item = Section<'a>>,
-    ) -> Block<'a> {
+    ) -> PageBlock<'a> {
         self.extend(is_open, sections);
         self
     }
 
-    pub(crate) fn of_view(self, is_open: bool, view: View<'a>) -> Block<'a> {
+    pub(crate) fn of_view(self, is_open: bool, view: View<'a>) -> PageBlock<'a> {
         self.with(is_open, view.sections)
     }
 }

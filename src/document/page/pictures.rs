@@ -31,7 +31,7 @@ pub(crate) enum Picture<'a> {
     Bars(Bars<'a>),
     Ranks(Ranks<'a>),
     Tree(Vec<Node>),
-    Histogram(Histogram),
+    Histogram(HistogramChart),
     Matrix(Matrix),
     Bands(Bands),
     Spans(Spans<'a>),
@@ -40,21 +40,22 @@ pub(crate) enum Picture<'a> {
 
 /// Bars with the same divisions, all on one scale.
 pub(crate) struct Bars<'a> {
-    pub(crate) keys: Vec<Key<'a>>,
+    pub(crate) keys: Vec<LegendKey<'a>>,
     pub(crate) bars: Vec<Bar<'a>>,
 }
 
 /// A part of each bar.
-pub(crate) struct Key<'a> {
+pub(crate) struct LegendKey<'a> {
     pub(crate) name: Value<'a>,
     /// Not the topic of the chart, such as the time outside MPI.
     pub(crate) is_background: bool,
 }
 
-impl Key<'static> {
+impl LegendKey<'static> {
     /// The topic of a chart, and all else.
-    pub(crate) fn pair(topic: &'static str, background: &'static str) -> Vec<Key<'static>> {
-        let key = |name: &'static str, is_background| Key { name: name.into(), is_background };
+    pub(crate) fn pair(topic: &'static str, background: &'static str) -> Vec<LegendKey<'static>> {
+        let key =
+            |name: &'static str, is_background| LegendKey { name: name.into(), is_background };
         vec![key(topic, false), key(background, true)]
     }
 }
@@ -100,7 +101,7 @@ pub(crate) struct Node {
 }
 
 /// Classes that double in size, from the first that is not empty to the last.
-pub(crate) struct Histogram {
+pub(crate) struct HistogramChart {
     pub(crate) unit: Unit,
     /// From, below, and how many.
     pub(crate) bars: Vec<(f64, f64, u64)>,

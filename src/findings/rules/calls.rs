@@ -2,11 +2,11 @@
 
 use gyan_results::{Actor, CallSummary};
 
-use super::{COLLECTIVES, Found, POLLS, RECEIVES, Rule, WAITS, percent, rounded};
+use super::{COLLECTIVES, POLLS, RECEIVES, Rule, RuleMatch, WAITS, percent, rounded};
 use crate::findings::account::{Cause, Claim, Stake};
-use crate::findings::kinds::{Kind, kind_of};
+use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{Run, Time, estimated, exact, taken, time_of};
+use crate::findings::run::{RunFacts, Time, estimated, exact, taken, time_of};
 use crate::words::{bytes, double, seconds};
 
 const SITES: &str = "gyan report --sites DIR";
@@ -21,13 +21,13 @@ pub(super) const MADE_AGAIN: Rule = Rule {
     look: made_again,
 };
 
-fn made_again(run: &Run) -> Vec<Found> {
+fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
     const DATATYPES: &[&str] =
         &["MPI_Type_commit", "MPI_Type_free", "MPI_Type_vector", "MPI_Type_indexed"];
     let is_object = |call: &&CallSummary| {
         let name = call.name.as_str();
         let is_datatype = name.starts_with("MPI_Type_create_") || DATATYPES.contains(&name);
-        (kind_of(name) == Kind::Objects || is_datatype) && call.count.avg >= 10.0
+        (kind_of(name) == FunctionKind::Objects || is_datatype) && call.count.avg >= 10.0
     };
     let calls: Vec<&CallSummary> = run.summary.calls.iter().filter(is_object).collect();
     let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
@@ -50,7 +50,7 @@ fn made_again(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(Stake::calls(names, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const TINY_COLLECTIVES: Rule = Rule {
@@ -60,7 +60,7 @@ pub(super) const TINY_COLLECTIVES: Rule = Rule {
     look: tiny_collectives,
 };
 
-fn tiny_collectives(run: &Run) -> Vec<Found> {
+fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
     let is_tiny = |call: &&CallSummary| {
         let moved = call.bytes.as_ref().map_or(0.0, |moved| moved.sum.as_f64());
         moved < TINY * call.count.sum.as_f64()
@@ -98,7 +98,7 @@ fn tiny_collectives(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(Stake::calls(names, Cause::Work, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const TINY_ACCESSES: Rule = Rule {
@@ -108,7 +108,7 @@ pub(super) const TINY_ACCESSES: Rule = Rule {
     look: tiny_accesses,
 };
 
-fn tiny_accesses(run: &Run) -> Vec<Found> {
+fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
     const COMPLETING: &[&str] = &[
         "MPI_Win_flush",
         "MPI_Win_flush_all",
@@ -118,7 +118,8 @@ fn tiny_accesses(run: &Run) -> Vec<Found> {
         "MPI_Win_unlock_all",
     ];
     let names = || run.summary.calls.iter().map(|call| call.name.as_str());
-    let accesses: Vec<&str> = names().filter(|name| kind_of(name) == Kind::Accesses).collect();
+    let accesses: Vec<&str> =
+        names().filter(|name| kind_of(name) == FunctionKind::Accesses).collect();
     let Some(worst) = run.worst(&accesses) else { return Vec::new() };
     let both = [&accesses, COMPLETING].concat();
     let (number, time) = (run.count(&accesses), run.time(&both));
@@ -144,7 +145,7 @@ fn tiny_accesses(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(&both, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const LONG_LOCKS: Rule = Rule {
@@ -154,7 +155,7 @@ pub(super) const LONG_LOCKS: Rule = Rule {
     look: long_locks,
 };
 
-fn long_locks(run: &Run) -> Vec<Found> {
+fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
     const LOCKS: &[&str] = &["MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush"];
     const SHORT_S: f64 = 100e-6;
     let (number, time) = (run.count(&["MPI_Win_lock"]), run.time(LOCKS));
@@ -182,18 +183,20 @@ fn long_locks(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(LOCKS, Cause::Any, long));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const OUTLIER: Rule =
     Rule { id: "outlier", acts: Actor::Program, witness: "the longest call", look: outlier };
 
-fn outlier(run: &Run) -> Vec<Found> {
+fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &CallSummary| {
         let (longest, time) = (call.time_max_s.as_ref()?, time_of(call));
         let all_s = longest.sum.as_f64();
         let others = call.count.sum.as_f64() - longest.ranks as f64;
-        if call.count.avg < 10.0 || all_s < 0.5 * time.seconds || kind_of(&call.name) == Kind::Start
+        if call.count.avg < 10.0
+            || all_s < 0.5 * time.seconds
+            || kind_of(&call.name) == FunctionKind::Start
         {
             return None;
         }
@@ -218,7 +221,7 @@ fn outlier(run: &Run) -> Vec<Found> {
         let functions = vec![call.name.clone()];
         let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Any, more));
         let ranks = vec![longest.max_rank];
-        Some(Found { title, at_stake, evidence, advice, functions, ranks })
+        Some(RuleMatch { title, at_stake, evidence, advice, functions, ranks })
     };
     run.summary.calls.iter().filter_map(of).collect()
 }
@@ -226,7 +229,7 @@ fn outlier(run: &Run) -> Vec<Found> {
 pub(super) const NO_OVERLAP: Rule =
     Rule { id: "no-overlap", acts: Actor::Program, witness: "the time in waits", look: no_overlap };
 
-fn no_overlap(run: &Run) -> Vec<Found> {
+fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
     const SENT: &[&str] = &["MPI_Isend", "MPI_Issend", "MPI_Irsend"];
     const RECEIVED: &[&str] = &["MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"];
     const LARGE: f64 = 65536.0;
@@ -262,7 +265,7 @@ fn no_overlap(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(WAITS, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const THREADS: Rule = Rule {
@@ -272,7 +275,7 @@ pub(super) const THREADS: Rule = Rule {
     look: threads,
 };
 
-fn threads(run: &Run) -> Vec<Found> {
+fn threads(run: &RunFacts) -> Vec<RuleMatch> {
     const STARTS: &[&str] = &[
         "MPI_Isend",
         "MPI_Issend",
@@ -284,7 +287,7 @@ fn threads(run: &Run) -> Vec<Found> {
         "MPI_Startall",
     ];
     let names = run.summary.calls.iter().map(|call| call.name.as_str());
-    let accesses = names.filter(|name| kind_of(name) == Kind::Accesses);
+    let accesses = names.filter(|name| kind_of(name) == FunctionKind::Accesses);
     let no_waits: Vec<&str> = STARTS.iter().chain(POLLS).copied().chain(accesses).collect();
     let (Some(in_mpi), Some(wall_s)) = (&run.summary.in_mpi, run.summary.wall_in_mpi_s()) else {
         return Vec::new();
@@ -318,5 +321,5 @@ fn threads(run: &Run) -> Vec<Found> {
     ];
     let functions = run.called(&no_waits).map(|call| call.name.clone()).collect();
     let at_stake = Some(Stake::new(Claim::Threads, lost));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }

@@ -2,12 +2,12 @@
 
 use gyan_results::{Actor, WaitingSummary};
 
-use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent};
 use crate::findings::account::{Cause, Claim, Stake, uneven_s};
 use crate::findings::kinds::kind_of;
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{
-    Family, Run, START_AND_END, Time, estimated, exact, setting, taken, time_of,
+    Family, RunFacts, START_AND_END, Time, estimated, exact, setting, taken, time_of,
 };
 use crate::words::{bytes, double, seconds};
 
@@ -29,7 +29,7 @@ const COMPARED: f64 = 0.8;
 pub(super) const IMBALANCE: Rule =
     Rule { id: "imbalance", acts: Actor::Program, witness: "the load balance", look: imbalance };
 
-fn imbalance(run: &Run) -> Vec<Found> {
+fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     let (Some(in_mpi), Some(useful)) = (&run.summary.in_mpi, &run.summary.useful_s) else {
         return Vec::new();
@@ -65,7 +65,7 @@ fn imbalance(run: &Run) -> Vec<Found> {
     ];
     let functions = where_it_shows.map(|call| call.name.clone()).into_iter().collect();
     let at_stake = Some(Stake::new(Claim::Uneven, Time { seconds: uneven_s, error }));
-    vec![Found { title, at_stake, evidence, advice, functions, ranks: vec![rank] }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ranks: vec![rank] }]
 }
 
 pub(super) const COMMUNICATION: Rule = Rule {
@@ -75,7 +75,7 @@ pub(super) const COMMUNICATION: Rule = Rule {
     look: communication,
 };
 
-fn communication(run: &Run) -> Vec<Found> {
+fn communication(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     if efficiencies.communication >= GOOD {
         return Vec::new();
@@ -114,7 +114,7 @@ fn communication(run: &Run) -> Vec<Found> {
     let advice = vec![say(todo), command("see more", more)];
     let functions = vec![worst.to_owned()];
     let at_stake = Some(run.stake(&others, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const WAITING: Rule = Rule {
@@ -124,7 +124,7 @@ pub(super) const WAITING: Rule = Rule {
     look: waiting,
 };
 
-fn waiting(run: &Run) -> Vec<Found> {
+fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
     // Barriers have a rule of their own.
     let others = run.waiting().iter().filter(|of| of.function != "MPI_Barrier");
     others.filter_map(|of| Some((of, waits_mostly(run, of)?))).map(|(of, share)| {
@@ -162,12 +162,12 @@ fn waiting(run: &Run) -> Vec<Found> {
         let functions = vec![of.function.clone()];
         let ranks = who.map(|last| last.rank).into_iter().collect();
         let at_stake = Some(Stake::calls([of.function.as_str()], Cause::Waiting, time));
-        Found { title, at_stake, evidence, advice, functions, ranks }
+        RuleMatch { title, at_stake, evidence, advice, functions, ranks }
     }).collect()
 }
 
 /// Which share of all time in a function is waiting, if most of it is.
-fn waits_mostly(run: &Run, of: &WaitingSummary) -> Option<f64> {
+fn waits_mostly(run: &RunFacts, of: &WaitingSummary) -> Option<f64> {
     let all = time_of(run.call(&of.function)?);
     let share = of.waiting_s / f64::max(all.seconds, of.time_s);
     (share > 0.6).then_some(share)
@@ -180,7 +180,7 @@ pub(super) const ALGORITHM: Rule = Rule {
     look: algorithm,
 };
 
-fn algorithm(run: &Run) -> Vec<Found> {
+fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let (name, value) = run.algorithm(&call.name)?;
         let waiting = run.waiting().iter().find(|of| of.function == call.name)?;
@@ -229,7 +229,7 @@ fn algorithm(run: &Run) -> Vec<Found> {
         evidence.extend(setting(&name, value, "gyan report --environment"));
         let functions = vec![call.name.clone()];
         let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Work, own));
-        Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
+        Some(RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() })
     };
     // With two ranks all algorithms do the same.
     let is_chosen = run.ranks > 2.0;
@@ -243,7 +243,7 @@ pub(super) const BARRIER: Rule = Rule {
     look: barrier,
 };
 
-fn barrier(run: &Run) -> Vec<Found> {
+fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(call) = run.call("MPI_Barrier") else { return Vec::new() };
     let time = time_of(call);
     if run.share(time.seconds) < 0.05 {
@@ -277,5 +277,5 @@ fn barrier(run: &Run) -> Vec<Found> {
     }
     let functions = vec!["MPI_Barrier".to_owned()];
     let at_stake = Some(run.stake(&["MPI_Barrier"], Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }

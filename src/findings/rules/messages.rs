@@ -4,11 +4,11 @@ use gyan_results::{
     Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow, QueueSource,
 };
 
-use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent, rounded};
+use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
-use crate::findings::run::{Run, Time, estimated, exact, is_true, power_of_two, taken};
+use crate::findings::run::{RunFacts, Time, estimated, exact, is_true, power_of_two, taken};
 use crate::words::{bytes, double, seconds};
 
 pub(super) const EAGER_LIMIT: Rule = Rule {
@@ -19,7 +19,7 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
 };
 
 /// The largest message that is sent without asking, if one knob decides that for all messages of the run.
-fn limit_of(run: &Run) -> Option<(&'static Knob, f64)> {
+fn limit_of(run: &RunFacts) -> Option<(&'static Knob, f64)> {
     let is_within = run.is_on_one_host() && !is_tcp_alone(run);
     let purpose = if is_within { Purpose::EagerWithinHost } else { Purpose::EagerBetweenHosts };
     let (knob, value) = run.knob_for(purpose)?;
@@ -32,14 +32,14 @@ fn limit_of(run: &Run) -> Option<(&'static Knob, f64)> {
 }
 
 /// Whether Open MPI was told to use TCP within a host too.
-fn is_tcp_alone(run: &Run) -> bool {
+fn is_tcp_alone(run: &RunFacts) -> bool {
     let components = run.knob("btl").filter(|value| !value.starts_with('^')).unwrap_or_default();
     let has = |name: &str| components.split(',').any(|component| component == name);
     has("tcp") && !has("vader") && !has("sm")
 }
 
 /// The eager limit in bytes, and which part of the messages is above it.
-pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
+pub(in crate::findings) fn eager(run: &RunFacts) -> Option<Eager> {
     let (_, limit) = limit_of(run)?;
     let (sizes, all) = (run.sizes(SENDS), run.messages()?);
     let above: f64 = sizes.iter().filter(|bar| bar.0 >= limit).map(|(_, number, _)| number).sum();
@@ -49,7 +49,7 @@ pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
 }
 
 /// The time in functions that only send, and what of the waits and of `MPI_Sendrecv` is not waiting for late senders.
-fn time_of_sends(run: &Run) -> Time {
+fn time_of_sends(run: &RunFacts) -> Time {
     let (both, only): (Vec<&str>, Vec<&str>) =
         SENDS.iter().partition(|name| RECEIVES.contains(name));
     let late_s: f64 = run.queue(Quantity::LateSenders).filter_map(|row| row.total).sum();
@@ -57,7 +57,7 @@ fn time_of_sends(run: &Run) -> Time {
     run.time(&only).plus(waits.at_most(waits.seconds - late_s))
 }
 
-fn eager_limit(run: &Run) -> Vec<Found> {
+fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((knob, limit)) = limit_of(run) else { return Vec::new() };
     // With single copies vader's MPI_Send of over 256 bytes waits for the receiver whatever the limit is.
     let copies = run.knob("btl_vader_single_copy_mechanism");
@@ -99,7 +99,7 @@ fn eager_limit(run: &Run) -> Vec<Found> {
     ];
     let stake = time.times(above / all);
     let at_stake = Some(run.stake(&[SENDS, WAITS].concat(), Cause::Any, stake));
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 /// In bytes. Below this size every library sends without asking.
@@ -120,7 +120,7 @@ pub(super) const FLOODED: Rule = Rule {
     look: flooded,
 };
 
-fn flooded(run: &Run) -> Vec<Found> {
+fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     let rows = run.queue(Quantity::UnexpectedLength);
     let most = rows.filter_map(|row| Some((row, row.max?)));
     let Some((row, most)) = most.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))
@@ -150,7 +150,14 @@ fn flooded(run: &Run) -> Vec<Found> {
         taken("time in receives and waits", time, "gyan report"),
     ];
     let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, ranks: vec![most.rank], ..Found::default() }]
+    vec![RuleMatch {
+        title,
+        at_stake,
+        evidence,
+        advice,
+        ranks: vec![most.rank],
+        ..RuleMatch::default()
+    }]
 }
 
 pub(super) const LATE_SENDERS: Rule = Rule {
@@ -167,7 +174,7 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
     look: |run| late(run, Quantity::LateReceivers),
 };
 
-fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
+fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
     let shown = "gyan report --queues";
     let is_senders = quantity == Quantity::LateSenders;
     let rows: Vec<&QueueRow> = run.queue(quantity).collect();
@@ -215,7 +222,14 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
         let functions = worst.map(|call| call.name.clone()).into_iter().collect();
         let wait = in_calls.at_most(wait_s);
         let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, wait));
-        return vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }];
+        return vec![RuleMatch {
+            title,
+            at_stake,
+            evidence,
+            advice,
+            functions,
+            ..RuleMatch::default()
+        }];
     }
     let waits: f64 = run.queue(Quantity::UnexpectedTime).filter_map(|row| row.total).sum();
     if of <= 0.0 || number < 0.3 * of || run.share(waits) < 0.05 {
@@ -234,7 +248,7 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
     ];
     let advice = vec![say("post receives earlier: MPI_Irecv before the work, MPI_Wait after it")];
     let at_stake = Some(run.stake(&functions, Cause::Any, time.times(number / of)));
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const LONG_SEARCHES: Rule = Rule {
@@ -244,7 +258,7 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     look: long_searches,
 };
 
-fn long_searches(run: &Run) -> Vec<Found> {
+fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
     let attempts = |quantity| -> f64 {
         let rows = run.queue(quantity).filter(|row| row.source == QueueSource::Pvar);
         rows.filter_map(|row| row.number).sum()
@@ -278,7 +292,7 @@ fn long_searches(run: &Run) -> Vec<Found> {
             .push(command("or have the network match", "UCX_RC_MLX5_TM_ENABLE=y gyan run -- ..."));
     }
     let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const SMALL_MESSAGES: Rule = Rule {
@@ -288,7 +302,7 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     look: small_messages,
 };
 
-fn small_messages(run: &Run) -> Vec<Found> {
+fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
     let sizes = run.sizes(SENDS);
     let Some(number) = run.messages() else { return Vec::new() };
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
@@ -311,7 +325,7 @@ fn small_messages(run: &Run) -> Vec<Found> {
         "collect what goes to the same rank into one message; a datatype does it without a copy of your own",
     )];
     let at_stake = Some(run.stake(&[SENDS, RECEIVES, WAITS].concat(), Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const FIRST_CONTACT: Rule = Rule {
@@ -321,7 +335,7 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
     look: first_contact,
 };
 
-fn first_contact(run: &Run) -> Vec<Found> {
+fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let longest = call.time_max_s.as_ref()?;
         let longest_s = longest.avg;
@@ -359,7 +373,7 @@ fn first_contact(run: &Run) -> Vec<Found> {
         let time = Time::exact(longest.ranks as f64 * (longest_s - most_s));
         let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Any, time));
         let functions = vec![call.name.clone()];
-        Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
+        Some(RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() })
     };
     run.called(SENDS).filter_map(of).collect()
 }
@@ -371,7 +385,7 @@ pub(super) const MEMORY: Rule = Rule {
     look: memory,
 };
 
-fn memory(run: &Run) -> Vec<Found> {
+fn memory(run: &RunFacts) -> Vec<RuleMatch> {
     let is_memory = |pvar: &&gyan_results::PvarSummary| {
         let name = pvar.name.to_lowercase();
         let is_most = match pvar.effective_class() {
@@ -401,13 +415,13 @@ fn memory(run: &Run) -> Vec<Found> {
         let advice = vec![say(
             "see who sends to that rank (gyan report --peers), and post its receives earlier",
         )];
-        Some(Found {
+        Some(RuleMatch {
             title,
             at_stake: None,
             evidence,
             advice,
             ranks: vec![rank],
-            ..Found::default()
+            ..RuleMatch::default()
         })
     };
     let found = run.summary.pvars.iter().filter(is_memory).filter_map(of);

@@ -11,7 +11,7 @@ mod settings;
 use gyan_results::{Actor, Advice, Evidence};
 
 use super::account::Stake;
-use super::run::Run;
+use super::run::RunFacts;
 use crate::words::double;
 
 pub(super) use messages::eager;
@@ -23,12 +23,12 @@ pub(crate) struct Rule {
     pub(crate) acts: Actor,
     /// The number that changes when its advice is right.
     pub(crate) witness: &'static str,
-    pub(super) look: fn(&Run) -> Vec<Found>,
+    pub(super) look: fn(&RunFacts) -> Vec<RuleMatch>,
 }
 
 /// What a rule has found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct RuleMatch {
     pub(super) title: String,
     /// Seconds of all ranks together, and whose they are; none when that has no meaning.
     pub(super) at_stake: Option<Stake>,

@@ -2,9 +2,9 @@
 
 use gyan_results::{Actor, Ending, Statistic};
 
-use super::{Found, Rule, percent, plural};
+use super::{Rule, RuleMatch, percent, plural};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{Run, estimated, exact};
+use crate::findings::run::{RunFacts, estimated, exact};
 use crate::words::{double, seconds, share};
 
 pub(super) const NOTHING_IN_MPI: Rule = Rule {
@@ -14,7 +14,7 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
     look: nothing_in_mpi,
 };
 
-fn nothing_in_mpi(run: &Run) -> Vec<Found> {
+fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
     // A lower bound is not the ground of a finding, and of a short run nothing can be said.
     if in_mpi.time_error_s.is_none() || !too_short(run).is_empty() {
@@ -33,7 +33,7 @@ fn nothing_in_mpi(run: &Run) -> Vec<Found> {
     let time = estimated("time in MPI between them", between_s, "s", "gyan report");
     let evidence = vec![gyan_results::Evidence { error: in_mpi.time_error_s, ..time }];
     let advice = vec![say("look at the program itself, with perf for instance")];
-    vec![Found { title, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const TOO_SHORT: Rule = Rule {
@@ -43,7 +43,7 @@ pub(super) const TOO_SHORT: Rule = Rule {
     look: too_short,
 };
 
-fn too_short(run: &Run) -> Vec<Found> {
+fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
     let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
     // The library starts in whichever of them comes first.
@@ -57,7 +57,7 @@ fn too_short(run: &Run) -> Vec<Found> {
     );
     let evidence = vec![exact("time after MPI_Init, average rank", own_s, "s", "gyan report")];
     let advice = vec![say("measure a run with more steps")];
-    vec![Found { title, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const INCOMPLETE: Rule = Rule {
@@ -67,7 +67,7 @@ pub(super) const INCOMPLETE: Rule = Rule {
     look: incomplete,
 };
 
-fn incomplete(run: &Run) -> Vec<Found> {
+fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
     let ranks = &run.summary.ranks;
     let ended: Vec<u32> = ranks
         .ended_badly
@@ -100,7 +100,7 @@ fn incomplete(run: &Run) -> Vec<Found> {
     ];
     let advice = vec![command("see what is known of them", "gyan report --all DIR")];
     let all = [ranks.missing.as_slice(), &ended].concat();
-    vec![Found { title, evidence, advice, ranks: all, ..Found::default() }]
+    vec![RuleMatch { title, evidence, advice, ranks: all, ..RuleMatch::default() }]
 }
 
 /// Who uses up a budget ends near it, a little above as well as below.
@@ -113,7 +113,7 @@ pub(super) const OVER_BUDGET: Rule = Rule {
     look: over_budget,
 };
 
-fn over_budget(run: &Run) -> Vec<Found> {
+fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     let overhead = &run.summary.overhead;
     let (Some(running), Some(budget)) = (&overhead.running_share, overhead.budget) else {
         return Vec::new();
@@ -137,7 +137,13 @@ fn over_budget(run: &Run) -> Vec<Found> {
         "gyan report --all",
     )];
     let advice = vec![say("take differences between very short calls with care; counts are right")];
-    vec![Found { title, evidence, advice, ranks: overhead.over_budget.clone(), ..Found::default() }]
+    vec![RuleMatch {
+        title,
+        evidence,
+        advice,
+        ranks: overhead.over_budget.clone(),
+        ..RuleMatch::default()
+    }]
 }
 
 pub(super) const NO_VARIABLES: Rule = Rule {
@@ -147,7 +153,7 @@ pub(super) const NO_VARIABLES: Rule = Rule {
     look: no_variables,
 };
 
-fn no_variables(run: &Run) -> Vec<Found> {
+fn no_variables(run: &RunFacts) -> Vec<RuleMatch> {
     let coverage = &run.summary.coverage;
     let is_alive = run.summary.pvars.iter().any(|pvar| !pvar.statistic.is_zero());
     let sends = run.count(super::SENDS) + run.count(super::COLLECTIVES);
@@ -164,5 +170,5 @@ fn no_variables(run: &Run) -> Vec<Found> {
         exact("variables that were read", coverage.sampled as f64, "", "gyan report --coverage"),
     ];
     let advice = coverage.advice.iter().take(1).map(|advice| say(advice.clone())).collect();
-    vec![Found { title, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }

@@ -2,11 +2,13 @@
 
 use gyan_results::{Actor, Knowledge};
 
-use super::{Found, RECEIVES, Rule, SENDS, WAITS};
+use super::{RECEIVES, Rule, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
-use crate::findings::kinds::{Kind, kind_of};
+use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
-use crate::findings::run::{Family, LostWithoutProcessors, Run, estimated, exact, is_true, taken};
+use crate::findings::run::{
+    Family, LostWithoutProcessors, RunFacts, estimated, exact, is_true, taken,
+};
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
 use crate::words::{bytes, double, seconds};
 
@@ -24,7 +26,7 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     look: oversubscribed,
 };
 
-fn oversubscribed(run: &Run) -> Vec<Found> {
+fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let at_stake = of_load(run);
@@ -71,7 +73,7 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     evidence.extend(
         lost.map(|lost| exact("times that ranks lost or yielded their processor", lost, "", shown)),
     );
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const OTHER_LOAD: Rule = Rule {
@@ -81,7 +83,7 @@ pub(super) const OTHER_LOAD: Rule = Rule {
     look: other_load,
 };
 
-fn other_load(run: &Run) -> Vec<Found> {
+fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
     if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
         return Vec::new();
     }
@@ -113,15 +115,15 @@ fn other_load(run: &Run) -> Vec<Found> {
         ),
         say("times of such a run say little: measure again when nothing else runs"),
     ];
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 /// What ranks lose for want of processors.
-fn of_load(run: &Run) -> Option<Stake> {
+fn of_load(run: &RunFacts) -> Option<Stake> {
     let LostWithoutProcessors { own: own_s, in_mpi: in_mpi_s, uneven: uneven_s } =
         run.lost_without_processors()?;
     let names = run.summary.calls.iter().map(|call| call.name.clone());
-    let functions = names.filter(|name| kind_of(name) != Kind::Start).collect();
+    let functions = names.filter(|name| kind_of(name) != FunctionKind::Start).collect();
     let in_mpi = Claim::Calls { functions, cause: Cause::Any };
     let claims = [(Claim::OwnCode, own_s), (in_mpi, in_mpi_s), (Claim::Uneven, uneven_s)];
     let available = |(claim, wanted_s): (Claim, f64)| {
@@ -131,7 +133,7 @@ fn of_load(run: &Run) -> Option<Stake> {
     Some(Stake { claims: claims.map(available).into(), error: Some(0.0) })
 }
 
-fn outside(run: &Run) -> Option<gyan_results::Evidence> {
+fn outside(run: &RunFacts) -> Option<gyan_results::Evidence> {
     let lost = run.lost_without_processors()?;
     Some(estimated("of that outside MPI", lost.own, "s", "gyan report --machine"))
 }
@@ -143,7 +145,7 @@ pub(super) const BOUND_TOGETHER: Rule = Rule {
     look: bound_together,
 };
 
-fn bound_together(run: &Run) -> Vec<Found> {
+fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     let mut placements = run.summary.placements.iter();
     let crowded = placements.find_map(|placement| Some((placement, placement.crowded.as_ref()?)));
     let Some((placement, crowded)) = crowded else { return Vec::new() };
@@ -172,7 +174,7 @@ fn bound_together(run: &Run) -> Vec<Found> {
         gyan_results::Evidence { known, ..wait },
     ];
     let at_stake = of_load(run);
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const COPIED_TWICE: Rule = Rule {
@@ -182,7 +184,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     look: copied_twice,
 };
 
-fn copied_twice(run: &Run) -> Vec<Found> {
+fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
     // Of Open MPI, only ob1 copies by what this rule looks at.
     if !run.is_on_one_host() || run.family == Family::OpenMpi && !run.sends_by_ob1() {
         return Vec::new();
@@ -221,14 +223,14 @@ fn copied_twice(run: &Run) -> Vec<Found> {
         exact("bytes in messages of 64 KiB and more", large, "bytes", "gyan report --sizes"),
         taken("time in sends, receives and waits", time, "gyan report"),
     ];
-    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
+    vec![RuleMatch { title, at_stake: Some(at_stake), evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) const SLOW_START: Rule =
     Rule { id: "slow-start", acts: Actor::Run, witness: "the time in MPI_Init", look: slow_start };
 
 /// The components of Open MPI 5 without the one that looks for a fabric, where there is none and it is not left out yet.
-fn without_fabric(run: &Run) -> Option<String> {
+fn without_fabric(run: &RunFacts) -> Option<String> {
     let mut machines = run.summary.machines.iter();
     let is_loaded = run.has_transport("mca_btl_ofi") || run.has_transport("fabric");
     let has_network = machines.any(|of| !of.machine.networks.is_empty());
@@ -252,7 +254,7 @@ fn without_fabric(run: &Run) -> Option<String> {
     (is_in_use && run.sends_by_ob1()).then_some(extended)
 }
 
-fn slow_start(run: &Run) -> Vec<Found> {
+fn slow_start(run: &RunFacts) -> Vec<RuleMatch> {
     const START: &[&str] = &["MPI_Init", "MPI_Init_thread"];
     let time = run.time(START);
     let of_a_rank = run.of_a_rank(time.seconds);
@@ -273,5 +275,5 @@ fn slow_start(run: &Run) -> Vec<Found> {
     let evidence = vec![taken(&format!("time in {}", call.name), time, "gyan report")];
     let functions = vec![call.name.clone()];
     let at_stake = Some(run.stake(START, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }

@@ -2,11 +2,11 @@
 
 use gyan_results::Actor;
 
-use super::{Found, POLLS, Rule, percent};
+use super::{POLLS, Rule, RuleMatch, percent};
 use crate::findings::account::Cause;
-use crate::findings::kinds::{Kind, kind_of};
+use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{Family, Run, exact, taken};
+use crate::findings::run::{Family, RunFacts, exact, taken};
 use crate::words::{bytes, double};
 
 pub(super) const POLLING: Rule = Rule {
@@ -17,7 +17,7 @@ pub(super) const POLLING: Rule = Rule {
 };
 
 /// How many requests and messages there may have been at most; none where that is not known.
-fn requests(run: &Run) -> Option<f64> {
+fn requests(run: &RunFacts) -> Option<f64> {
     const RECEIVED: &[&str] =
         &["MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Start"];
     let mut all = run.count(RECEIVED);
@@ -49,7 +49,7 @@ fn makes_request(name: &str) -> bool {
     is_access || is_of_file || is_immediate && !OTHERS.iter().any(|start| rest.starts_with(start))
 }
 
-fn polling(run: &Run) -> Vec<Found> {
+fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(of) = requests(run) else { return Vec::new() };
     let asked = run.count(POLLS);
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
@@ -77,7 +77,7 @@ fn polling(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(POLLS, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const ASKS_FOR_RANK: Rule = Rule {
@@ -87,7 +87,7 @@ pub(super) const ASKS_FOR_RANK: Rule = Rule {
     look: asks_for_rank,
 };
 
-fn asks_for_rank(run: &Run) -> Vec<Found> {
+fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     const ASKS: &[&str] = &["MPI_Comm_rank", "MPI_Comm_size"];
     let time = run.time(ASKS);
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
@@ -102,7 +102,7 @@ fn asks_for_rank(run: &Run) -> Vec<Found> {
         vec![exact("calls", calls, "", "gyan report"), taken("time in them", time, "gyan report")];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(ASKS, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 pub(super) const LEAK: Rule = Rule {
@@ -112,7 +112,7 @@ pub(super) const LEAK: Rule = Rule {
     look: leak,
 };
 
-fn leak(run: &Run) -> Vec<Found> {
+fn leak(run: &RunFacts) -> Vec<RuleMatch> {
     const KINDS: [(&str, &str, &[&str]); 3] = [
         (
             // Of profiles that do not tell what came back: only functions that give each rank one.
@@ -188,13 +188,20 @@ fn leak(run: &Run) -> Vec<Found> {
             exact(&format!("calls of {free}"), freed, "", "gyan report --all"),
         ];
         let functions = vec![worst.name.clone()];
-        Some(Found { title, at_stake: None, evidence, advice, functions, ..Found::default() })
+        Some(RuleMatch {
+            title,
+            at_stake: None,
+            evidence,
+            advice,
+            functions,
+            ..RuleMatch::default()
+        })
     };
     by_handles(run).into_iter().chain(KINDS.iter().filter_map(of)).collect()
 }
 
 /// Communicators, windows and files, of which libgyan counted those that came back, and those that were freed.
-fn by_handles(run: &Run) -> Vec<Found> {
+fn by_handles(run: &RunFacts) -> Vec<RuleMatch> {
     const KINDS: [(&str, &str, &[&str]); 3] = [
         (
             "communicator",
@@ -213,7 +220,7 @@ fn by_handles(run: &Run) -> Vec<Found> {
         let makes = |name: &str| {
             let is_one = starts.iter().any(|start| name.starts_with(start));
             is_one
-                && kind_of(name) == Kind::Objects
+                && kind_of(name) == FunctionKind::Objects
                 && !name.contains("free")
                 && !name.contains("close")
         };
@@ -237,7 +244,7 @@ fn by_handles(run: &Run) -> Vec<Found> {
         ];
         let functions = most.map(|call| call.name.clone()).into_iter().collect();
         let ranks = vec![rank];
-        Some(Found { title, at_stake: None, evidence, advice, functions, ranks })
+        Some(RuleMatch { title, at_stake: None, evidence, advice, functions, ranks })
     };
     KINDS.iter().filter_map(of).collect()
 }
@@ -261,7 +268,7 @@ fn collective_of(alone: &str) -> String {
     }
 }
 
-fn independent_io(run: &Run) -> Vec<Found> {
+fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
     const ALONE: &[&str] = &[
         "MPI_File_read",
         "MPI_File_read_at",
@@ -320,5 +327,5 @@ fn independent_io(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(ALONE, Cause::Any, time));
-    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }

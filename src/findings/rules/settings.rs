@@ -2,9 +2,9 @@
 
 use gyan_results::{Actor, CvarSetting};
 
-use super::{Found, Rule};
+use super::{Rule, RuleMatch};
 use crate::findings::knobs::{say, set};
-use crate::findings::run::{Run, exact, is_true, setting};
+use crate::findings::run::{RunFacts, exact, is_true, setting};
 
 const SHOWN: &str = "gyan report --environment";
 
@@ -15,7 +15,7 @@ pub(super) const WITHOUT_DYNAMIC_RULES: Rule = Rule {
     look: without_dynamic_rules,
 };
 
-fn without_dynamic_rules(run: &Run) -> Vec<Found> {
+fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
     const RULES: &str = "coll_tuned_use_dynamic_rules";
     let is_algorithm = |cvar: &&CvarSetting| {
         cvar.name.starts_with("coll_tuned_") && cvar.name.ends_with("_algorithm")
@@ -35,7 +35,7 @@ fn without_dynamic_rules(run: &Run) -> Vec<Found> {
                 Some(format!("gyan run --set {RULES}=1 --set {}={value} -- ...", cvar.name));
         }
         let evidence = vec![exact(RULES, 0.0, "", SHOWN)];
-        Found { title, evidence, advice: vec![advice], ..Found::default() }
+        RuleMatch { title, evidence, advice: vec![advice], ..RuleMatch::default() }
     };
     set_ones.map(of).collect()
 }
@@ -47,7 +47,7 @@ pub(super) const IGNORED: Rule = Rule {
     look: ignored,
 };
 
-fn ignored(run: &Run) -> Vec<Found> {
+fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |cvar: &CvarSetting| {
         let (value, asked) = (cvar.value.as_ref()?, cvar.requested.as_ref()?);
         // The library says that it was not set; otherwise the two values might only be written differently.
@@ -61,7 +61,7 @@ fn ignored(run: &Run) -> Vec<Found> {
             "see what sets it instead (gyan report --environment), and what it may be (gyan varlist -l)",
         )];
         let evidence = setting(&cvar.name, value, SHOWN).into_iter().collect();
-        Some(Found { title, evidence, advice, ..Found::default() })
+        Some(RuleMatch { title, evidence, advice, ..RuleMatch::default() })
     };
     run.summary.cvars.iter().filter_map(of).collect()
 }
@@ -78,7 +78,7 @@ const OF_ONE_DEVICE: [(&str, &str); 3] = [
     (THROTTLE, "ch4"),
 ];
 
-fn inert(run: &Run) -> Vec<Found> {
+fn inert(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(device) = &run.summary.mpi.device else { return Vec::new() };
     let of = |(name, reader): &(&str, &str)| {
         let cvar = run.summary.cvars.iter().find(|cvar| cvar.name == *name)?;
@@ -94,7 +94,7 @@ fn inert(run: &Run) -> Vec<Found> {
             advice.push(set("or try what this device reads", THROTTLE, "1"));
         }
         let evidence = setting(name, value, SHOWN).into_iter().collect();
-        Some(Found { title, evidence, advice, ..Found::default() })
+        Some(RuleMatch { title, evidence, advice, ..RuleMatch::default() })
     };
     OF_ONE_DEVICE.iter().filter_map(of).collect()
 }

@@ -9,7 +9,7 @@ use gyan_results::{
 use crate::document::limits::{first_rows, more_rows, some_of};
 use crate::document::statistic::{columns, statistic_cells};
 use crate::document::value::{Unit, bytes, line, row};
-use crate::document::{Document, Section, Shown, Value, View, numbers, plural, texts};
+use crate::document::{Document, Presentation, Section, Value, View, numbers, plural, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
@@ -29,12 +29,12 @@ pub(super) const MACHINE: Part = Part {
     block: None,
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let machines = Machines::new(of.summary).ok_or_else(|| {
         of.lacks("nothing is known of what the ranks ran on", "run it again with this gyan")
     })?;
     let view = view(of.summary, of.all);
-    Ok(Shown { view, rows: rows(machines), document: Document::new(machines) })
+    Ok(Presentation { view, rows: rows(machines), document: Document::new(machines) })
 }
 
 pub(super) fn view(summary: &Summary, all: bool) -> View<'_> {

@@ -36,18 +36,18 @@ pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
         of.hosts.iter().flat_map(move |host| facts("placement", host, &about))
     });
     let resources = machines.resources.into_iter().flat_map(measures);
-    let resources = resources.map(|(measure, of)| Fact {
+    let resources = resources.map(|(measure, of)| MachineFact {
         kind: "resources",
         measure: measure.to_owned(),
         statistic: Some(of),
-        ..Fact::default()
+        ..MachineFact::default()
     });
     Data::new(hosts.chain(placements).chain(resources))
 }
 
 /// A fact about a host, or a number over the ranks.
 #[derive(Default)]
-struct Fact<'a> {
+struct MachineFact<'a> {
     kind: &'static str,
     host: Option<&'a str>,
     measure: String,
@@ -56,7 +56,7 @@ struct Fact<'a> {
     statistic: Option<&'a Statistic>,
 }
 
-columns! { of in Fact<'_>;
+columns! { of in MachineFact<'_>;
     // `machine`, `placement` of ranks, or `resources` of a rank.
     required(kind: Text) => of.kind,
     // Empty for all of them; hosts that are alike have a row each.
@@ -73,7 +73,7 @@ columns! { of in Fact<'_>;
 }
 
 /// Each field of a struct in a row; the elements of a list in one each.
-fn facts<'a>(kind: &'static str, host: &'a str, of: &impl Serialize) -> Vec<Fact<'a>> {
+fn facts<'a>(kind: &'static str, host: &'a str, of: &impl Serialize) -> Vec<MachineFact<'a>> {
     let mut facts = Vec::new();
     let fields = serde_json::to_value(of).unwrap_or_default();
     for (measure, value) in fields.as_object().into_iter().flatten() {
@@ -90,7 +90,7 @@ fn facts<'a>(kind: &'static str, host: &'a str, of: &impl Serialize) -> Vec<Fact
                 other => (Some(other.to_string()), None),
             };
             let (host, measure) = (Some(host), measure.clone());
-            facts.push(Fact { kind, host, measure, text, number, statistic: None });
+            facts.push(MachineFact { kind, host, measure, text, number, statistic: None });
         }
     }
     facts

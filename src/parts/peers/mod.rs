@@ -8,11 +8,11 @@ use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary};
 
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::value::{Unit, bytes, integer, line, row, share};
 use crate::document::{
-    Data, Document, Section, Shown, Value, View, column, numbers, plural, texts,
+    Data, Document, Presentation, Section, Value, View, column, numbers, plural, texts,
 };
 use crate::error::Error;
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, headings};
@@ -30,7 +30,7 @@ pub(super) const PEERS: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let summary = of.summary;
     if summary.peers.is_empty() {
         return Err(of.lacks(
@@ -39,7 +39,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
         ));
     }
     let view = view(summary, of.all);
-    Ok(Shown { view, rows: rows(summary), document: Document::new(&summary.peers) })
+    Ok(Presentation { view, rows: rows(summary), document: Document::new(&summary.peers) })
 }
 
 /// How many distances fit into a sentence.
@@ -170,7 +170,7 @@ columns! { (kind, from, to, number, bytes) in (&str, u32, Option<u32>, u64, u64)
     required(bytes: Integer) => *bytes,
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.peers.is_empty() {
         return Err(
@@ -178,7 +178,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
                 .into(),
         );
     }
-    let mut block = Block::new("peers", "Who sends to whom");
+    let mut block = PageBlock::new("peers", "Who sends to whom");
     for traffic in &summary.peers {
         let (bytes, number) = match traffic.kind {
             TrafficKind::Messages => {

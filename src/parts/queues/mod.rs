@@ -11,9 +11,9 @@ use gyan_results::{
 };
 
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::page::Block;
+use crate::document::page::PageBlock;
 use crate::document::value::{Unit, line, row, seconds};
-use crate::document::{Document, Section, Shown, Value, View, cut, numbers, texts};
+use crate::document::{Document, Presentation, Section, Value, View, cut, numbers, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, watch};
@@ -33,7 +33,7 @@ pub(super) const QUEUES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let queues = Queues::new(of);
     if queues.is_empty() {
         return Err(
@@ -41,7 +41,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
         );
     }
     let view = view(of, of.all);
-    Ok(Shown { view, rows: rows(queues), document: Document::new(queues) })
+    Ok(Presentation { view, rows: rows(queues), document: Document::new(queues) })
 }
 
 /// The length at which a list of functions is cut.
@@ -221,7 +221,7 @@ fn requests(messages: &MessagesSummary, all: bool) -> Option<Section<'_>> {
         let unit = if row.metric.is_time() { Unit::Seconds } else { Unit::Count };
         let collectives = if row.traffic == Traffic::Collectives { ", collectives" } else { "" };
         let max = unit.double(row.max.max.as_f64()).on(row.max.max_rank);
-        let total = row.metric.is_time().then(|| unit.of(row.sum.sum));
+        let total = row.metric.is_time().then(|| unit.amount(row.sum.sum));
         row![line![row.metric.name(), collectives], row.n.sum, total, unit.double(row.mean), max]
     };
     let rows: Vec<Vec<Value>> = shown.map(cells).collect();
@@ -319,12 +319,12 @@ fn events<'a>(summary: &'a Summary, all: bool) -> Section<'a> {
     }
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     if Queues::new(of).is_empty() {
         return Err(
             "queues: the library tells nothing of them; run with gyan run --watch umq --events"
                 .into(),
         );
     }
-    Ok(Block::new("queues", "Queues of messages").of_view(true, view(of, false)))
+    Ok(PageBlock::new("queues", "Queues of messages").of_view(true, view(of, false)))
 }

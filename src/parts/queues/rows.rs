@@ -33,7 +33,7 @@ impl<'r> Queues<'r> {
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
-struct About<'a> {
+struct QueueNumber<'a> {
     kind: &'a str,
     name: Option<&'a str>,
     source: Option<&'a str>,
@@ -46,7 +46,7 @@ struct About<'a> {
 }
 
 pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
-    Data::from_each(<(About, &str, Value)>::COLUMNS, move |take| {
+    Data::from_each(<(QueueNumber, &str, Value)>::COLUMNS, move |take| {
         for row in queues.metrics {
             metric(row, take)?;
         }
@@ -55,18 +55,22 @@ pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
             messages.pairs.iter().try_for_each(|one| pair(&source, one, take))?;
         }
         for event in queues.events {
-            let about = About {
+            let about = QueueNumber {
                 kind: "event",
                 name: Some(&event.name),
                 source: Some(&event.event_source),
                 object: event.object.as_deref(),
-                ..About::default()
+                ..QueueNumber::default()
             };
             statistic(about, "number", &event.n, take)?;
             number(about, "dropped", event.dropped, take)?;
         }
         for watched in queues.watches {
-            let about = About { kind: "watch", name: Some(watched.variable), ..About::default() };
+            let about = QueueNumber {
+                kind: "watch",
+                name: Some(watched.variable),
+                ..QueueNumber::default()
+            };
             number(about, "threshold", watched.threshold, take)?;
             statistic(about, "receives", watched.receives, take)?;
             statistic(about, "hits", watched.hits, take)?;
@@ -77,7 +81,7 @@ pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
 }
 
 fn number<'a>(
-    about: About<'a>,
+    about: QueueNumber<'a>,
     measure: &'a str,
     value: impl Into<Value<'a>>,
     take: &mut TakeRow,
@@ -85,7 +89,7 @@ fn number<'a>(
     (about, measure, value.into()).write(take)
 }
 
-columns! { (of, measure, value) in (About<'_>, &str, Value<'_>);
+columns! { (of, measure, value) in (QueueNumber<'_>, &str, Value<'_>);
     // `metric`, `pair` of ranks, `event`, `watch`, or `call site` of watched receives.
     required(kind: Text) => of.kind,
     column(name: Text) => of.name,
@@ -104,27 +108,27 @@ columns! { (of, measure, value) in (About<'_>, &str, Value<'_>);
 
 /// The sum over the ranks, and the largest.
 fn statistic(
-    about: About,
+    about: QueueNumber,
     measure: &str,
     statistic: &Statistic,
     take: &mut TakeRow,
 ) -> io::Result<()> {
     number(about, measure, statistic.sum, take)?;
-    number(About { rank: Some(statistic.max_rank), ..about }, "most", statistic.max, take)
+    number(QueueNumber { rank: Some(statistic.max_rank), ..about }, "most", statistic.max, take)
 }
 
 fn metric(row: &QueueRow, take: &mut TakeRow) -> io::Result<()> {
     let (quantity, fidelity) = (word(row.quantity)?, word(row.fidelity)?);
     let traffic = row.traffic.map(word).transpose()?;
     let (unit, source) = (word(row.unit)?, word(row.source)?);
-    let about = About {
+    let about = QueueNumber {
         kind: "metric",
         name: Some(&quantity),
         source: Some(&source),
         fidelity: Some(&fidelity),
         traffic: traffic.as_deref(),
         object: row.object.as_deref(),
-        ..About::default()
+        ..QueueNumber::default()
     };
     let unit = Some(unit.as_str());
     let most_unit = unit.filter(|_| row.total.is_some());
@@ -137,7 +141,7 @@ fn metric(row: &QueueRow, take: &mut TakeRow) -> io::Result<()> {
         ("max", unit, row.max.map(|max| max.value), row.max.map(|max| max.rank)),
     ] {
         if let Some(value) = value {
-            number(About { rank, unit, ..about }, measure, value, take)?;
+            number(QueueNumber { rank, unit, ..about }, measure, value, take)?;
         }
     }
     Ok(())
@@ -145,13 +149,13 @@ fn metric(row: &QueueRow, take: &mut TakeRow) -> io::Result<()> {
 
 fn pair(source: &str, pair: &PairSummary, take: &mut TakeRow) -> io::Result<()> {
     let queues = &pair.queues;
-    let about = About {
+    let about = QueueNumber {
         kind: "pair",
         source: Some(source),
         fidelity: Some("exact"),
         rank: Some(pair.rank),
         peer: queues.peer,
-        ..About::default()
+        ..QueueNumber::default()
     };
     for (measure, unit, value) in [
         ("unexpected", "messages", Value::from(queues.unexpected)),
@@ -163,7 +167,7 @@ fn pair(source: &str, pair: &PairSummary, take: &mut TakeRow) -> io::Result<()> 
         ("posted_max", "receives", queues.posted_max.into()),
         ("posted_mean", "receives", queues.posted_mean.into()),
     ] {
-        number(About { unit: Some(unit), ..about }, measure, value, take)?;
+        number(QueueNumber { unit: Some(unit), ..about }, measure, value, take)?;
     }
     Ok(())
 }
@@ -172,8 +176,8 @@ fn pair(source: &str, pair: &PairSummary, take: &mut TakeRow) -> io::Result<()> 
 fn site(site: &Site, take: &mut TakeRow) -> io::Result<()> {
     let place = site.caller.place();
     let (name, object) = (Some(site.function), Some(place.as_str()));
-    let about = About { kind: "call site", name, object, ..About::default() };
+    let about = QueueNumber { kind: "call site", name, object, ..QueueNumber::default() };
     statistic(about, "hits", site.hits, take)?;
     number(about, "mean", site.sum as f64 / site.hits.sum.as_f64().max(1.0), take)?;
-    number(About { rank: Some(site.worst_rank), ..about }, "max", site.worst.value, take)
+    number(QueueNumber { rank: Some(site.worst_rank), ..about }, "max", site.worst.value, take)
 }

@@ -172,7 +172,7 @@ fn coverage(summary: &Summary) -> Option<Value<'_>> {
 fn gyan(summary: &Summary) -> Value<'_> {
     let overhead = &summary.overhead;
     let Some(running) = &overhead.running_share else {
-        let most = Unit::Share.of(overhead.share.max);
+        let most = Unit::Share.amount(overhead.share.max);
         return line!["cost of gyan: at most ", most, " of the run on a rank (--coverage)"];
     };
     let budget = match (overhead.budget, overhead.over_budget.len()) {
@@ -184,7 +184,7 @@ fn gyan(summary: &Summary) -> Value<'_> {
         (None, _) => " (no budget)".into(),
     };
     let ends = seconds(overhead.init_s.max.as_f64() + overhead.finalize_s.max.as_f64());
-    let while_it_ran = line![Unit::Share.of(running.max), " while the program ran", budget];
+    let while_it_ran = line![Unit::Share.amount(running.max), " while the program ran", budget];
     let at_ends = line![", and ", ends, " at its start and end"];
     line!["cost of gyan on a rank: at most ", while_it_ran, at_ends, " (--coverage)"]
 }

@@ -10,11 +10,11 @@ use gyan_results::{
 
 use crate::document::limits::some_of;
 use crate::document::value::{Amount, Unit, integer, line, share};
-use crate::document::{Document, Section, Shown, Value, View, plural};
+use crate::document::{Document, Presentation, Section, Value, View, plural};
 use crate::findings::Answers;
 use crate::parts::cost::cost;
 use crate::parts::coverage::coverage;
-use crate::parts::functions::{Whole, calls};
+use crate::parts::functions::{ShareOf, calls};
 use crate::parts::headings::{labels, library_and_job, title};
 use crate::parts::run::{ended, placed};
 use crate::parts::time::average_rank;
@@ -34,17 +34,17 @@ pub(super) const REPORT: Part = Part {
 };
 
 /// The first screen; everything where all is asked for; or the tables of what the user has named.
-pub(crate) fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+pub(crate) fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let Summary { pvars, calls, samples, .. } = of.summary;
     if of.is_selection {
-        shown(of, tables(pvars, calls, samples, &Whole::run(of.summary), of.all))
+        shown(of, tables(pvars, calls, samples, &ShareOf::run(of.summary), of.all))
     } else {
         in_every_format(of, if of.all { whole(of) } else { first_screen(of) })
     }
 }
 
 /// Some tables of the report, below what is said of the run.
-pub(super) fn shown<'r>(of: &'r ReportInput, sections: Vec<Section<'r>>) -> Shown<'r> {
+pub(super) fn shown<'r>(of: &'r ReportInput, sections: Vec<Section<'r>>) -> Presentation<'r> {
     let summary = of.summary;
     let subtitle = subtitle(summary, &phases(summary), true, of.all);
     let sections = warned(summary, of.all).into_iter().chain(sections).collect();
@@ -52,9 +52,9 @@ pub(super) fn shown<'r>(of: &'r ReportInput, sections: Vec<Section<'r>>) -> Show
 }
 
 /// What programs get is the whole report.
-fn in_every_format<'r>(of: &'r ReportInput, view: View<'r>) -> Shown<'r> {
+fn in_every_format<'r>(of: &'r ReportInput, view: View<'r>) -> Presentation<'r> {
     let document = Document::Json(Box::new(|out| write_json(out, &with_answers(of))));
-    Shown { view, rows: summary_rows(of), document }
+    Presentation { view, rows: summary_rows(of), document }
 }
 
 fn with_answers(of: &ReportInput) -> Summary {
@@ -69,7 +69,7 @@ pub(crate) fn first_screen<'r>(of: &'r ReportInput) -> View<'r> {
     let mut view = answers(of, false);
     // Without times, counts are the best there is.
     if summary.in_mpi.is_none() {
-        view.sections.extend(calls(&summary.calls, &Whole::run(summary), false));
+        view.sections.extend(calls(&summary.calls, &ShareOf::run(summary), false));
     }
     view.sections.extend(watch::sites(watched, remarks, false));
     view.sections.push(first::lines(summary, of.queues(), of.eager()));
@@ -83,7 +83,7 @@ pub(crate) fn whole<'r>(of: &'r ReportInput) -> View<'r> {
     let Summary { pvars, calls, samples, .. } = summary;
     let mut view = answers(of, true);
     view.sections.extend(hosts::table(summary, true));
-    view.sections.extend(tables(pvars, calls, samples, &Whole::run(summary), true));
+    view.sections.extend(tables(pvars, calls, samples, &ShareOf::run(summary), true));
     view.sections.extend(waiting::sentences(summary));
     view.sections.extend(watch::sites(watched, remarks, true));
     view.sections.push(coverage(&summary.coverage, true));
@@ -120,7 +120,7 @@ pub(super) fn tables<'a>(
     rows: &'a [PvarSummary],
     functions: &'a [CallSummary],
     samples: &'a [SamplesSummary],
-    whole: &Whole,
+    whole: &ShareOf,
     all: bool,
 ) -> Vec<Section<'a>> {
     let variables = (!rows.is_empty()).then(|| pvars(rows, all));

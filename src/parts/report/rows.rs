@@ -17,7 +17,7 @@ use crate::symbols::stacks::Watched;
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
-struct About<'a> {
+struct SummaryKey<'a> {
     kind: &'a str,
     name: Option<&'a str>,
     /// The library's class, and the one that it behaves as if that differs.
@@ -30,8 +30,8 @@ struct About<'a> {
 
 pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
     let (summary, (watched, _)) = (of.summary, of.watched());
-    Data::from_each(<(About, Numbers, Option<&str>)>::COLUMNS, move |take| {
-        let mut table = Table { take, phase: None };
+    Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
+        let mut table = SummaryRows { take, phase: None };
         table.hosts(&summary.by_host)?;
         table.pvars(&summary.pvars)?;
         table.samples(&summary.samples)?;
@@ -41,12 +41,17 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         table.messages(&summary.messages)?;
         for event in &summary.events {
             let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
-            let about =
-                |measure| About { kind: "event", name, object, measure, ..About::default() };
+            let about = |measure| SummaryKey {
+                kind: "event",
+                name,
+                object,
+                measure,
+                ..SummaryKey::default()
+            };
             table.statistic(about("count"), Some(&event.n))?;
             table.sum(about("dropped"), event.dropped)?;
         }
-        let run = |measure| About { kind: "run", measure, ..About::default() };
+        let run = |measure| SummaryKey { kind: "run", measure, ..SummaryKey::default() };
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
         table.statistic(run("run_s"), summary.run_s.as_ref())?;
         table.statistic(run("useful_s"), summary.useful_s.as_ref())?;
@@ -68,11 +73,14 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             ("share", Some(&overhead.share)),
             ("running_share", overhead.running_share.as_ref()),
         ] {
-            let about = About { kind: "overhead", measure, ..About::default() };
+            let about = SummaryKey { kind: "overhead", measure, ..SummaryKey::default() };
             table.statistic(about, statistic)?;
         }
         for (measure, of) in summary.resources.iter().flat_map(machine::measures) {
-            table.statistic(About { kind: "resources", measure, ..About::default() }, Some(of))?;
+            table.statistic(
+                SummaryKey { kind: "resources", measure, ..SummaryKey::default() },
+                Some(of),
+            )?;
         }
         table.phases(&summary.phases)
     })
@@ -80,18 +88,18 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
 
 /// The same rows, only of phases.
 pub(in crate::parts) fn phase_rows(phases: Vec<&PhaseSummary>) -> Data<'_> {
-    Data::from_each(<(About, Numbers, Option<&str>)>::COLUMNS, move |take| {
-        Table { take, phase: None }.phases(phases)
+    Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
+        SummaryRows { take, phase: None }.phases(phases)
     })
 }
 
 /// The rows of a summary, of the whole run or of a phase.
-struct Table<'a, 't> {
+struct SummaryRows<'a, 't> {
     take: &'a mut TakeRow<'t>,
     phase: Option<&'a str>,
 }
 
-impl<'a> Table<'a, '_> {
+impl<'a> SummaryRows<'a, '_> {
     fn phases(&mut self, phases: impl IntoIterator<Item = &'a PhaseSummary>) -> io::Result<()> {
         for phase in phases {
             self.phase = Some(phase_name(phase));
@@ -107,7 +115,7 @@ impl<'a> Table<'a, '_> {
                 pvars,
                 samples,
             } = phase;
-            let about = |measure| About { kind: "phase", measure, ..About::default() };
+            let about = |measure| SummaryKey { kind: "phase", measure, ..SummaryKey::default() };
             self.statistic(about("entries"), Some(entries))?;
             self.statistic(about("time_s"), Some(time_s))?;
             self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
@@ -131,10 +139,12 @@ impl<'a> Table<'a, '_> {
                 ("posted_length", posted_length),
             ] {
                 let Some(HostStatistic { ranks, min, avg, max, stddev }) = *of else { continue };
-                let about = About { kind: "host", name: Some(name), measure, ..About::default() };
+                let about =
+                    SummaryKey { kind: "host", name: Some(name), measure, ..SummaryKey::default() };
                 let [min, max] = [min, max].map(|of| Some(Number::Double(of)));
                 let (ranks, avg, stddev) = (Some(ranks), Some(avg), Some(stddev));
-                let numbers = Numbers { ranks, min, avg, max, stddev, ..Numbers::default() };
+                let numbers =
+                    StatisticCells { ranks, min, avg, max, stddev, ..StatisticCells::default() };
                 self.row(about, numbers)?;
             }
         }
@@ -155,7 +165,7 @@ impl<'a> Table<'a, '_> {
                 // Sentences belong in reports.
                 notes: _,
             } = pvar;
-            let about = About {
+            let about = SummaryKey {
                 kind: "pvar",
                 name: Some(name),
                 class: Some((*class, *behaves_as)),
@@ -182,17 +192,17 @@ impl<'a> Table<'a, '_> {
                 histogram: _,
                 states,
             } = samples;
-            let about = About {
+            let about = SummaryKey {
                 kind: "pvar",
                 name: Some(name),
                 class: Some((*class, *behaves_as)),
                 object: object.as_deref(),
                 measure: "samples",
-                ..About::default()
+                ..SummaryKey::default()
             };
             self.sum(about, *n)?;
             for state in states {
-                let about = About { element: Some(&state.state), measure: "share", ..about };
+                let about = SummaryKey { element: Some(&state.state), measure: "share", ..about };
                 self.statistic(about, Some(&state.share))?;
             }
         }
@@ -214,7 +224,8 @@ impl<'a> Table<'a, '_> {
                 size_histogram_bytes: _,
             } = call;
             let name = Some(name.as_str());
-            let about = |measure| About { kind: "call", name, measure, ..About::default() };
+            let about =
+                |measure| SummaryKey { kind: "call", name, measure, ..SummaryKey::default() };
             self.statistic(about("count"), Some(count))?;
             self.statistic(about("bytes"), bytes.as_ref())?;
             self.statistic(about("time_s"), time_s.as_ref())?;
@@ -234,15 +245,20 @@ impl<'a> Table<'a, '_> {
         for watched in watched {
             let above = format!(">{}", watched.threshold);
             let (name, element) = (Some(watched.variable), Some(above.as_str()));
-            let about =
-                |measure| About { kind: "watch", name, element, measure, ..About::default() };
+            let about = |measure| SummaryKey {
+                kind: "watch",
+                name,
+                element,
+                measure,
+                ..SummaryKey::default()
+            };
             self.statistic(about("receives"), Some(watched.receives))?;
             self.statistic(about("hits"), Some(watched.hits))?;
             self.statistic(about("max"), Some(watched.max))?;
             for site in &watched.sites {
                 let (name, place) = (Some(site.function), site.caller.place());
                 let about =
-                    About { kind: "call site", name, object: Some(&place), ..about("hits") };
+                    SummaryKey { kind: "call site", name, object: Some(&place), ..about("hits") };
                 self.statistic(about, Some(site.hits))?;
             }
         }
@@ -252,11 +268,11 @@ impl<'a> Table<'a, '_> {
     /// Sums over ranks.
     fn waiting(&mut self, functions: &[WaitingSummary]) -> io::Result<()> {
         for of in functions {
-            let about = |measure| About {
+            let about = |measure| SummaryKey {
                 kind: "waiting",
                 name: Some(of.function.as_str()),
                 measure,
-                ..About::default()
+                ..SummaryKey::default()
             };
             self.sum(about("calls"), of.calls)?;
             self.sum(about("time_s"), of.time_s)?;
@@ -280,7 +296,8 @@ impl<'a> Table<'a, '_> {
                     Traffic::Collectives => "collectives",
                 };
                 let (name, object) = (Some(metric.metric.name()), Some(traffic));
-                let about = |measure| About { kind, name, object, measure, ..About::default() };
+                let about =
+                    |measure| SummaryKey { kind, name, object, measure, ..SummaryKey::default() };
                 self.statistic(about("count"), Some(&metric.n))?;
                 self.statistic(about("total"), Some(&metric.sum))?;
                 self.statistic(about("largest"), Some(&metric.max))?;
@@ -289,10 +306,10 @@ impl<'a> Table<'a, '_> {
         Ok(())
     }
 
-    fn statistic(&mut self, about: About, statistic: Option<&Statistic>) -> io::Result<()> {
+    fn statistic(&mut self, about: SummaryKey, statistic: Option<&Statistic>) -> io::Result<()> {
         let Some(statistic) = statistic else { return Ok(()) };
         let &Statistic { ranks, min, min_rank, avg, max, max_rank, sum, stddev, .. } = statistic;
-        let numbers = Numbers {
+        let numbers = StatisticCells {
             ranks: Some(ranks),
             min: Some(min),
             min_rank: Some(min_rank),
@@ -306,18 +323,18 @@ impl<'a> Table<'a, '_> {
     }
 
     /// A number of all ranks together.
-    fn sum(&mut self, about: About, sum: impl Into<Value<'static>>) -> io::Result<()> {
-        self.row(about, Numbers { sum: sum.into(), ..Numbers::default() })
+    fn sum(&mut self, about: SummaryKey, sum: impl Into<Value<'static>>) -> io::Result<()> {
+        self.row(about, StatisticCells { sum: sum.into(), ..StatisticCells::default() })
     }
 
-    fn row(&mut self, about: About, numbers: Numbers) -> io::Result<()> {
+    fn row(&mut self, about: SummaryKey, numbers: StatisticCells) -> io::Result<()> {
         (about, numbers, self.phase).write(self.take)
     }
 }
 
 /// What a row has of a number over the ranks.
 #[derive(Default)]
-struct Numbers {
+struct StatisticCells {
     ranks: Option<u64>,
     min: Option<Number>,
     min_rank: Option<u32>,
@@ -328,7 +345,7 @@ struct Numbers {
     stddev: Option<f64>,
 }
 
-columns! { (of, number, phase) in (About<'_>, Numbers, Option<&str>);
+columns! { (of, number, phase) in (SummaryKey<'_>, StatisticCells, Option<&str>);
     required(kind: Text) => of.kind,
     column(name: Text) => of.name,
     column(class: Text) => of.class.map(|(class, _)| class.name()),

@@ -9,15 +9,15 @@ use gyan_results::{Number, Summary};
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Chart, Picture};
-use crate::document::page::{BARS_AT_MOST, Block, ROWS_IF_OPEN};
+use crate::document::page::{BARS_AT_MOST, PageBlock, ROWS_IF_OPEN};
 use crate::document::value::{Amount, Unit, bytes, row, seconds, share};
 use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, Value, View, column, cut, numbers, texts,
+    Column, Data, Document, Kind, Presentation, Section, Value, View, column, cut, numbers, texts,
 };
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, watch};
-use crate::symbols::Frame;
+use crate::symbols::StackFrame;
 use crate::symbols::sites::{CallSite, CallSites, Library};
 use tree::tree;
 
@@ -37,7 +37,7 @@ pub(super) const SITES: Part = Part {
     block: Some(block),
 };
 
-fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let found = of.called().ok_or_else(|| {
         of.lacks(
             "no call sites are known",
@@ -45,7 +45,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
         )
     })?;
     let view = view(of.summary, found, of.all);
-    Ok(Shown { view, rows: Data::new(&found.sites), document: Document::new(found) })
+    Ok(Presentation { view, rows: Data::new(&found.sites), document: Document::new(found) })
 }
 
 /// A place with this share of a function's time stands for the function.
@@ -101,7 +101,7 @@ pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, MainPlace> {
 }
 
 /// `halo.c:42`, or `CommBrick::borders in liblammps.so.0, from lmp` for a place in a library.
-fn place_in_words(site: &CallSite, caller: &Frame) -> String {
+fn place_in_words(site: &CallSite, caller: &StackFrame) -> String {
     let from = site.from.last().map(|Library { frame, object }| match object {
         Some(object) if !frame.is_named => object.clone(),
         _ => frame.short_place(),
@@ -195,7 +195,7 @@ fn name(Library { frame, object }: &Library, all: bool) -> String {
 }
 
 fn calls(site: &CallSite) -> Amount {
-    Unit::Count.of(Number::Integer(whole(site.calls))).estimated_part(site.calls_error)
+    Unit::Count.amount(Number::Integer(whole(site.calls))).estimated_part(site.calls_error)
 }
 
 fn time(site: &CallSite) -> Amount {
@@ -213,8 +213,8 @@ fn whole(number: f64) -> i128 {
 }
 
 /// The places of functions, the innermost first.
-fn joined<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<String> {
-    let places: Vec<String> = frames.map(Frame::place).collect();
+fn joined<'f>(frames: impl Iterator<Item = &'f StackFrame>) -> Option<String> {
+    let places: Vec<String> = frames.map(StackFrame::place).collect();
     (!places.is_empty()).then(|| places.join(" < "))
 }
 
@@ -245,11 +245,11 @@ columns! { site in CallSite<'_>;
     column(from: Text) => joined(site.from.iter().map(|on| &on.frame)),
 }
 
-fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let found = of
         .called()
         .ok_or("call sites: none were recorded; GYAN_SITES was off, or nothing was timed")?;
-    let mut block = Block::new("sites", "Which lines of the program");
+    let mut block = PageBlock::new("sites", "Which lines of the program");
     let nodes = tree(found);
     if !nodes.is_empty() {
         let says = "time in MPI on all ranks together; each box is a function, below it what it called, as wide as the \

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::cells::is_below;
 use super::text::text;
-use crate::document::page::{Block, Card, Page, Table};
+use crate::document::page::{Card, FoldedTable, Page, PageBlock};
 use crate::document::{Kind, Section, Value};
 use values::{cell, value};
 
@@ -73,9 +73,9 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
-fn block(block: &Block) -> Markup {
+fn block(block: &PageBlock) -> Markup {
     let open = block.tables.iter().filter(|of| of.is_open);
-    let details: Vec<&Table> = block.tables.iter().filter(|of| !of.is_open).collect();
+    let details: Vec<&FoldedTable> = block.tables.iter().filter(|of| !of.is_open).collect();
     html! {
         section id=(block.id) aria-labelledby={ (block.id) "-title" } {
             h2 id={ (block.id) "-title" } { (block.title) }

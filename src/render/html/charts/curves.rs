@@ -32,7 +32,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(values: impl Iterator<Item = f64>) -> Scale {
+    fn spanning(values: impl Iterator<Item = f64>) -> Scale {
         let above = values.filter(|value| *value > 0.0 && value.is_finite());
         let ends = above
             .fold([f64::INFINITY, 0.0], |[low, high], value| [low.min(value), high.max(value)]);
@@ -79,12 +79,12 @@ impl Scale {
 
 /// Where a number is in the drawing.
 #[derive(Clone, Copy)]
-struct Frame {
+struct PlotArea {
     x: Scale,
     y: Scale,
 }
 
-impl Frame {
+impl PlotArea {
     fn x(self, value: f64) -> f64 {
         round(LEFT + self.x.part(value) * (WIDTH - LEFT - RIGHT))
     }
@@ -100,7 +100,10 @@ pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
     let seen = all().map(|at| at.value);
     let measured = curves.drawn.iter().filter(|curve| curve.is_measured);
     let measured = measured.flat_map(|curve| &curve.points).flat_map(|at| [at.low, at.high]);
-    let frame = Frame { x: Scale::of(all().map(|at| at.x)), y: Scale::of(seen.chain(measured)) };
+    let frame = PlotArea {
+        x: Scale::spanning(all().map(|at| at.x)),
+        y: Scale::spanning(seen.chain(measured)),
+    };
     let mut marks = scales(curves, frame);
     // Points are on top of the lines.
     let laws = curves.drawn.iter().filter(|curve| !curve.is_measured);
@@ -122,7 +125,7 @@ pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
 }
 
 /// Lines at round numbers, with labels.
-fn scales(curves: &Curves, frame: Frame) -> String {
+fn scales(curves: &Curves, frame: PlotArea) -> String {
     let mut marks = String::new();
     let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
     let mut ticks =
@@ -159,7 +162,7 @@ fn scales(curves: &Curves, frame: Frame) -> String {
     marks
 }
 
-fn law(marks: &mut String, curve: &Curve, frame: Frame) {
+fn law(marks: &mut String, curve: &Curve, frame: PlotArea) {
     let path = |of: &mut dyn Iterator<Item = (f64, f64)>| {
         of.map(|(x, y)| format!("{} {}", frame.x(x), frame.y(y))).collect::<Vec<_>>().join("L")
     };
@@ -172,7 +175,7 @@ fn law(marks: &mut String, curve: &Curve, frame: Frame) {
     );
 }
 
-fn points(marks: &mut String, curve: &Curve, curves: &Curves, frame: Frame) {
+fn points(marks: &mut String, curve: &Curve, curves: &Curves, frame: PlotArea) {
     let shown = |value: f64| number(curves.unit, Number::Double(value));
     for &At { x, low, value, high } in &curve.points {
         let (at_x, at_y) = (frame.x(x), frame.y(value));

@@ -7,10 +7,10 @@ use maud::{Markup, html};
 
 use super::super::super::text::number;
 use super::{below, beside_scale, rectangle, round, svg};
-use crate::document::page::pictures::{Chart, Histogram};
+use crate::document::page::pictures::{Chart, HistogramChart};
 use crate::words::{double, share};
 
-pub(super) fn drawn(histogram: &Histogram, of: &Chart, id: &str) -> Markup {
+pub(super) fn drawn(histogram: &HistogramChart, of: &Chart, id: &str) -> Markup {
     let most = histogram.bars.iter().map(|bar| bar.2).max().unwrap_or(1).max(1) as f64;
     let all: u64 = histogram.bars.iter().map(|bar| bar.2).sum();
     let width = 1000.0 / histogram.bars.len().max(1) as f64;
