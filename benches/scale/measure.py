@@ -2,8 +2,8 @@
 """How fast are rank profiles reduced, and with how much memory? `gyan reduce` of a directory and of a pack,
 beside jq and beside Python (json and numpy) that add up the same, in alternating rounds.
 
-    scripts/bench scale [--rounds N] [--ranks N,N,...] [--alone-above N]
-    benches/scale/measure.py generate DIR RANKS [SEED]       rank profiles, made from a fixture
+    scripts/bench scale [--rounds N] [--ranks N,N,...] [--alone-above N] [--like RUN]
+    benches/scale/measure.py generate DIR RANKS [SEED]       rank profiles, made from a fixture or from those in RUN
     benches/scale/measure.py measure DIR... --gyan GYAN [--rounds N] [--without jq,python]
     benches/scale/measure.py reference DIR                   what is measured as "python"
 
@@ -31,7 +31,40 @@ JQ = """reduce (inputs | (.pvars[] | {k: "\\(.name) \\(.object)", v: (.delta // 
               sum: (.sum + $n.v), squares: (.squares + $n.v * $n.v)} end)"""
 
 
-def generate(directory, ranks, seed):
+# What differs from rank to rank in a real run, and the numbers in it that say which one something is.
+MEASURED = ("pvars", "calls", "in_mpi", "phases", "peers", "resources", "sites", "overhead")
+NAMES = ("threads", "rank", "call", "frames", "object", "address", "stacks_taken")
+
+
+def measured_again(value, dice):
+    """Another rank's: each number is half to one and a half times as large."""
+    if isinstance(value, dict):
+        kept = NAMES + ("count",) if "datatype" in value else NAMES
+        return {key: inside if key in kept else measured_again(inside, dice) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [measured_again(inside, dice) for inside in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    return type(value)(value * (0.5 + dice.random()))
+
+
+def generate_like(run, directory, ranks, seed):
+    """Profiles like those of a real run, without that of its first rank, which alone tells what is the same on all."""
+    dice = random.Random(seed)
+    directory.mkdir(parents=True)
+    files = sorted(run.glob("rank-*.json"))
+    templates = [json.loads(file.read_text()) for file in files[1:] or files]
+    for rank in range(ranks):
+        template = templates[rank % len(templates)]
+        profile = {key: measured_again(value, dice) if key in MEASURED else value for key, value in template.items()}
+        profile.update(rank=rank, size=ranks, host=f"node{rank // 64:05}", pid=dice.randrange(1000, 1 << 22))
+        text = json.dumps(profile, separators=(",", ":"), ensure_ascii=False)
+        (directory / f"rank-{rank:06}.json").write_text(text + "\n")
+
+
+def generate(directory, ranks, seed, like=None):
+    if like:
+        return generate_like(like, directory, ranks, seed)
     dice = random.Random(seed)
     directory.mkdir(parents=True)
     templates = [json.loads((FIXTURE / f"rank-00000{rank}.json").read_text()) for rank in range(4)]
@@ -129,7 +162,7 @@ def generated(options):
     for ranks in map(int, options.ranks.split(",")):
         with tempfile.TemporaryDirectory(prefix="gyan-scale-") as place:
             directory = pathlib.Path(place) / "profiles"
-            generate(directory, ranks, options.seed)
+            generate(directory, ranks, options.seed, options.like)
             yield directory, ranks
 
 
@@ -145,6 +178,8 @@ def main():
     some.add_argument("directories", type=pathlib.Path, nargs="+")
     bench.add_argument("--ranks", default="100,10000,100000")
     bench.add_argument("--seed", type=int, default=1)
+    for generating in (one, bench):
+        generating.add_argument("--like", type=pathlib.Path, metavar="RUN", help="the run directory of a program")
     for measuring in (some, bench):
         measuring.add_argument("--gyan", default="gyan")
         measuring.add_argument("--rounds", type=int, default=9)
@@ -153,7 +188,7 @@ def main():
                                help="with more ranks only gyan is measured, in a third of the rounds")
     options = parser.parse_args()
     if options.what == "generate":
-        generate(options.directory, options.ranks, options.seed)
+        generate(options.directory, options.ranks, options.seed, options.like)
     elif options.what == "reference":
         reference(options.directory)
     elif options.what == "measure":

@@ -19,7 +19,6 @@ mod difference;
 mod figures;
 mod findings;
 mod hosts;
-mod in_place;
 mod judgement;
 mod knobs;
 mod live;
@@ -34,6 +33,7 @@ mod queues;
 mod ranges;
 mod rank;
 mod read;
+mod reader;
 mod readings;
 mod reduction;
 mod regular;
@@ -65,7 +65,6 @@ pub use findings::{
     Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies,
 };
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
-pub use in_place::RankReader;
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
@@ -92,6 +91,7 @@ pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_tuning,
     read_variables,
 };
+pub use reader::RankReader;
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};

@@ -258,8 +258,7 @@ impl JobReduction {
         self.machines.set(profile);
         let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
         self.resources = resources.unwrap_or_default();
-        self.sites =
-            sites.as_ref().map(|sites| SitesReduction::of(sites, rank)).unwrap_or_default();
+        self.sites.set(sites.as_ref(), rank);
         self.waiting.set(waiting, rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);

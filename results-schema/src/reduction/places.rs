@@ -20,11 +20,20 @@ pub(super) struct Place {
 }
 
 /// The load map of a rank, shared by the places in it.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Objects(Vec<Arc<LoadedObject>>);
 
 impl Objects {
     pub(super) fn of(load_map: &[LoadedObject]) -> Objects {
         Objects(load_map.iter().cloned().map(Arc::new).collect())
+    }
+
+    /// Makes this another load map. Of two ranks it is usually the same, and places of shared objects are compared
+    /// faster.
+    pub(super) fn set(&mut self, load_map: &[LoadedObject]) {
+        if !self.0.iter().map(AsRef::as_ref).eq(load_map) {
+            *self = Objects::of(load_map);
+        }
     }
 
     pub(super) fn place(&self, address: &Address) -> Place {

@@ -1,11 +1,12 @@
 //! Call sites over ranks. Ranks may have different sites and stacks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::merge::{Merge, merge_fields};
 use super::places::{Objects, Place, load_map};
+use super::sorted::Sorted;
 use crate::{
     Number, Site, SiteStack, SiteSummary, Sites, SitesSummary, Statistics, collected, sort_by,
 };
@@ -13,17 +14,22 @@ use crate::{
 /// Most stacks of a site that are kept.
 const STACKS_AT_MOST: usize = 8;
 
-/// By function and place.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct SitesReduction(BTreeMap<(String, Option<Place>), SiteReduction>);
+pub(super) struct SitesReduction {
+    /// By function and place.
+    sites: Sorted<(String, Option<Place>), SiteReduction>,
+    /// Those of the latest profile.
+    #[serde(skip)]
+    objects: Objects,
+}
 
 impl Merge for SitesReduction {
     fn absorb(&mut self, other: &SitesReduction) {
-        self.0.absorb(&other.0);
+        self.sites.absorb(&other.sites);
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct SiteReduction {
     calls: Statistics,
     /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank does not know its
@@ -36,10 +42,10 @@ struct SiteReduction {
     time_max_s: Statistics,
     bytes: Option<Statistics>,
     stacks_taken: u64,
-    stacks: BTreeMap<Vec<Place>, StackReduction>,
+    stacks: Sorted<Vec<Place>, StackReduction>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct StackReduction {
     hits: u64,
     calls: u64,
@@ -54,68 +60,40 @@ merge_fields! {
 }
 
 impl SitesReduction {
-    #[inline]
-    pub(super) fn of(sites: &Sites, rank: u32) -> SitesReduction {
-        let Sites { sites, addresses, load_map } = sites;
-        let objects = Objects::of(load_map);
-        let places: Vec<Place> = addresses.iter().map(|code| objects.code(code)).collect();
-        let place = |at: usize| places.get(at).cloned();
-        let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
-        let double = |number: f64| Statistics::of(Number::Double(number), rank);
-        let variance = |error: &Option<f64>| error.map_or(f64::NAN, |error| error * error);
-        let of_stack = |stack: &SiteStack| {
-            let SiteStack { hits, calls, time_s, frames } = stack;
-            let frames: Vec<Place> = frames.iter().filter_map(|at| place(*at)).collect();
-            (frames, StackReduction { hits: *hits, calls: *calls, time_s: *time_s })
-        };
-        let mut reduction = SitesReduction::default();
+    /// Makes this the sites of one rank, reusing its memory. The first of two that are the same counts.
+    pub(super) fn set(&mut self, sites: Option<&Sites>, rank: u32) {
+        self.sites.clear();
+        let Some(Sites { sites, addresses, load_map }) = sites else { return };
+        self.objects.set(load_map);
+        let places: Vec<Place> = addresses.iter().map(|code| self.objects.code(code)).collect();
         for site in sites {
-            let Site {
-                function,
-                call,
-                calls,
-                calls_error,
-                timed,
-                time_s,
-                time_error_s,
-                time_max_s,
-                bytes,
-                stacks_taken,
-                stacks,
-            } = site;
-            let mut of_site = SiteReduction {
-                calls: integer(*calls),
-                calls_variance: variance(calls_error),
-                timed: *timed,
-                time_s: double(*time_s),
-                time_error: time_error_s.unwrap_or(f64::NAN),
-                time_max_s: double(*time_max_s),
-                bytes: bytes.map(integer),
-                stacks_taken: *stacks_taken,
-                stacks: BTreeMap::new(),
-            };
-            for (frames, stack) in stacks.iter().map(of_stack) {
-                of_site.stacks.entry(frames).or_insert(stack);
+            let call = site.call.and_then(|at| places.get(at));
+            let row = self.sites.row(
+                |(function, place)| *function == site.function && place.as_ref() == call,
+                |(function, place)| {
+                    function.cmp(&site.function).then_with(|| place.as_ref().cmp(&call))
+                },
+                || (site.function.clone(), call.cloned()),
+            );
+            if let Some((false, row)) = row {
+                row.set(site, &places, rank);
             }
-            reduction.0.entry((function.clone(), call.and_then(place))).or_insert(of_site);
         }
-        reduction
     }
 
     #[inline]
     pub(super) fn finish(self) -> Option<SitesSummary> {
-        if self.0.is_empty() {
+        let sites: Vec<_> = self.sites.into_rows().collect();
+        if sites.is_empty() {
             return None;
         }
-        let sites = || self.0.iter();
-        let of_stacks = sites().flat_map(|(_, site)| site.stacks.keys().flatten());
-        let of_calls = sites().filter_map(|((_, place), _)| place.as_ref());
+        let of_stacks = sites.iter().flat_map(|(_, site)| site.stacks.keys().flatten());
+        let of_calls = sites.iter().filter_map(|((_, place), _)| place.as_ref());
         let places: BTreeSet<&Place> = collected(of_calls.chain(of_stacks));
         let load_map = load_map(places.iter().copied());
         let places: Vec<Place> = places.into_iter().cloned().collect();
         let addresses = places.iter().map(|place| place.code_in(&load_map)).collect();
-        let mut sites: Vec<SiteSummary> = self
-            .0
+        let mut sites: Vec<SiteSummary> = sites
             .into_iter()
             .filter_map(|((function, place), site)| site.finish(function, place.as_ref(), &places))
             .collect();
@@ -127,6 +105,47 @@ impl SitesReduction {
 }
 
 impl SiteReduction {
+    fn set(&mut self, site: &Site, places: &[Place], rank: u32) {
+        let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
+        let double = |number: f64| Statistics::of(Number::Double(number), rank);
+        let Site {
+            function: _,
+            call: _,
+            calls,
+            calls_error,
+            timed,
+            time_s,
+            time_error_s,
+            time_max_s,
+            bytes,
+            stacks_taken,
+            stacks: of_site,
+        } = site;
+        let mut stacks = std::mem::take(&mut self.stacks);
+        stacks.clear();
+        for SiteStack { hits, calls, time_s, frames } in of_site {
+            let row = stacks.row(
+                |known| known.iter().eq(places_of(frames, places)),
+                |known| known.iter().cmp(places_of(frames, places)),
+                || places_of(frames, places).cloned().collect(),
+            );
+            if let Some((false, row)) = row {
+                *row = StackReduction { hits: *hits, calls: *calls, time_s: *time_s };
+            }
+        }
+        *self = SiteReduction {
+            calls: integer(*calls),
+            calls_variance: calls_error.map_or(f64::NAN, |error| error * error),
+            timed: *timed,
+            time_s: double(*time_s),
+            time_error: time_error_s.unwrap_or(f64::NAN),
+            time_max_s: double(*time_max_s),
+            bytes: bytes.map(integer),
+            stacks_taken: *stacks_taken,
+            stacks,
+        };
+    }
+
     /// `places` are sorted.
     #[inline]
     fn finish(
@@ -148,7 +167,7 @@ impl SiteReduction {
         } = self;
         let at = |place: &Place| places.binary_search(place).ok();
         let mut stacks: Vec<SiteStack> = stacks
-            .into_iter()
+            .into_rows()
             .map(|(frames, StackReduction { hits, calls, time_s })| SiteStack {
                 hits,
                 calls,
@@ -173,4 +192,8 @@ impl SiteReduction {
             stacks,
         })
     }
+}
+
+fn places_of<'a>(frames: &'a [usize], places: &'a [Place]) -> impl Iterator<Item = &'a Place> {
+    frames.iter().filter_map(|&at| places.get(at))
 }

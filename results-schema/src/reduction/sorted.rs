@@ -79,6 +79,11 @@ impl<K, V> Sorted<K, V> {
         self.rows.iter_mut().filter(|row| row.is_here).map(|row| &mut row.value)
     }
 
+    /// In their order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.rows.iter().filter(|row| row.is_here).map(|row| &row.key)
+    }
+
     /// In the order of the keys.
     pub(super) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
         self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
