@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_command::input::packed::{Packed, Part, Writer};
+use gyan_command::input::packed::{CompressedProfiles, Packed, Writer};
 use gyan_results::{RankProfile, RankReader, parse_rank};
 
 const EXAMPLE: &[u8] = include_bytes!("../../results-schema/examples/rank.json");
@@ -49,7 +49,7 @@ fn whole() -> (Vec<String>, Vec<u8>) {
     let mut pack = Vec::new();
     let mut writer = Writer::new(&mut pack).unwrap();
     for lines in lines.chunks(TOGETHER) {
-        writer.write(Part::of(lines).unwrap()).unwrap();
+        writer.write(CompressedProfiles::new(lines).unwrap()).unwrap();
     }
     writer.finish().unwrap();
     (lines.into_iter().map(|(_, line)| String::from_utf8(line).unwrap()).collect(), pack)

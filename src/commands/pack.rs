@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::cli::{PackOptions, UnpackOptions};
 use crate::error::Error;
 use crate::input::directory::{self, Directory, RankFile, check, why};
-use crate::input::packed::{self, Packed, Part, SUFFIX, Writer};
+use crate::input::packed::{self, CompressedProfiles, Packed, SUFFIX, Writer};
 use crate::input::source::{PART, Progress};
 use crate::output::{may_write, put, temporary_beside};
 use crate::{DONE, INCOMPLETE, output, say};
@@ -53,7 +53,7 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
     let parts: Vec<&[RankFile]> = directory.files.chunks(PART).collect();
     // As many at a time as can be compressed in parallel.
     for parts in parts.chunks(rayon::current_num_threads()) {
-        let parts: Vec<(Lines, io::Result<Part>)> =
+        let parts: Vec<(Lines, io::Result<CompressedProfiles>)> =
             parts.par_iter().map(|files| part(&directory, files, &progress)).collect();
         for (lines, part) in parts {
             part.and_then(|part| writer.write(part)).map_err(failed)?;
@@ -84,7 +84,7 @@ fn part(
     directory: &Directory,
     files: &[RankFile],
     progress: &Progress,
-) -> (Lines, io::Result<Part>) {
+) -> (Lines, io::Result<CompressedProfiles>) {
     let mut found = Lines::default();
     for &file in files {
         match line(directory, file) {
@@ -96,7 +96,7 @@ fn part(
         }
         progress.step();
     }
-    let part = Part::of(&found.text);
+    let part = CompressedProfiles::new(&found.text);
     found.text = Vec::new();
     (found, part)
 }

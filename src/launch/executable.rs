@@ -15,13 +15,13 @@ use crate::launch::launcher::{self, Launcher};
 #[derive(Debug)]
 pub(crate) struct Executable {
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProgramKind,
     /// Runs with other rights than its user's, so the dynamic loader ignores `LD_PRELOAD`.
     pub(crate) privileged: bool,
 }
 
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// Text for an interpreter.
     Script,
     /// Without a dynamic loader.
@@ -60,9 +60,9 @@ pub(crate) fn target(
         .filter_map(|(at, word)| Some((at, inspect(word)?)))
         .collect();
     let uses_mpi = |(_, program): &(usize, Executable)| match &program.kind {
-        Kind::Dynamic { mpi, .. } => mpi.is_some(),
-        Kind::Static | Kind::Foreign(_) => true,
-        Kind::Script | Kind::Unknown => false,
+        ProgramKind::Dynamic { mpi, .. } => mpi.is_some(),
+        ProgramKind::Static | ProgramKind::Foreign(_) => true,
+        ProgramKind::Script | ProgramKind::Unknown => false,
     };
     let at = found.iter().position(uses_mpi).unwrap_or(0);
     if at < found.len() { Some(found.swap_remove(at)) } else { None }
@@ -91,22 +91,22 @@ pub(crate) fn own() -> Option<Executable> {
     inspect("/proc/self/exe".as_ref())
 }
 
-fn kind(path: &Path) -> Kind {
+fn kind(path: &Path) -> ProgramKind {
     let bytes = fs::read(path).unwrap_or_default();
     if bytes.starts_with(b"#!") {
-        return Kind::Script;
+        return ProgramKind::Script;
     }
     match processor(&bytes) {
         Some(processor) if Some(&processor) != processor_here().as_ref() => {
-            Kind::Foreign(processor)
+            ProgramKind::Foreign(processor)
         }
         // Refusing a damaged file is up to the system.
-        Some(_) => of_elf(&bytes).unwrap_or(Kind::Unknown),
-        None => Kind::Unknown,
+        Some(_) => of_elf(&bytes).unwrap_or(ProgramKind::Unknown),
+        None => ProgramKind::Unknown,
     }
 }
 
-fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
+fn of_elf(bytes: &[u8]) -> object::Result<ProgramKind> {
     let file: ElfFile64 = ElfFile64::parse(bytes)?;
     let endian = file.endian();
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -114,11 +114,11 @@ fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
     for header in file.elf_program_headers() {
         loader = loader.or(header.interpreter(endian, bytes)?.map(text));
     }
-    let Some(loader) = loader else { return Ok(Kind::Static) };
+    let Some(loader) = loader else { return Ok(ProgramKind::Static) };
     let dynamic = file.elf_dynamic_table()?;
     let needed = dynamic.iter().filter(|entry| entry.tag == DT_NEEDED);
     let mut names = needed.filter_map(|entry| dynamic.string(entry).ok().map(text));
-    Ok(Kind::Dynamic { loader, mpi: names.find(|name| is_mpi_library(name)) })
+    Ok(ProgramKind::Dynamic { loader, mpi: names.find(|name| is_mpi_library(name)) })
 }
 
 /// The processor that this command is for.
@@ -184,9 +184,9 @@ mod tests {
     fn this_test_is_a_dynamic_program_without_mpi() {
         let own = std::env::current_exe().unwrap();
         match kind(&own) {
-            Kind::Dynamic { loader, mpi } => assert!(loader.contains("ld") && mpi.is_none()),
+            ProgramKind::Dynamic { loader, mpi } => assert!(loader.contains("ld") && mpi.is_none()),
             other => panic!("{other:?}"),
         }
-        assert_eq!(kind(Path::new(file!())), Kind::Unknown);
+        assert_eq!(kind(Path::new(file!())), ProgramKind::Unknown);
     }
 }

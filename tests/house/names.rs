@@ -4,40 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::sources;
 
-/// The folders of the crates, each with the names that stand for more than one type. These lists only ever become
-/// shorter: a name that no longer does must leave its list.
+/// The folders of the crates, each with the names that stand for more than one type.
 const TWINS: [(&str, &[&str]); 3] = [
     // Two that are alternatives: the program loads its MPI or contains it, and the processor has a guard or none.
     ("wrappers/src", &["LoadedObject", "Record"]),
-    ("results-schema/src", &["Call", "Place", "Ranks", "Row", "SiteReduction", "Traffic"]),
-    (
-        "src",
-        &[
-            "About",
-            "Asked",
-            "Bar",
-            "Block",
-            "Found",
-            "Frame",
-            "Group",
-            "Histogram",
-            "Interval",
-            "Key",
-            "Kind",
-            "More",
-            "Outcome",
-            "Page",
-            "Part",
-            "Process",
-            "Progress",
-            "Row",
-            "Run",
-            "Sides",
-            "State",
-            "Table",
-            "Whole",
-        ],
-    ),
+    ("results-schema/src", &[]),
+    ("src", &[]),
 ];
 
 /// The type that a line of a source defines.

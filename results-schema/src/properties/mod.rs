@@ -35,14 +35,14 @@ fn number() -> impl Strategy<Value = Number> {
 }
 
 /// Ranks with a value each.
-type Ranks<T> = Vec<(u32, T)>;
+type RankValues<T> = Vec<(u32, T)>;
 
 /// Ranks in two orders, and where to cut the second.
 fn in_two_orders<T: Clone + std::fmt::Debug>(
     value: impl Strategy<Value = T>,
-) -> impl Strategy<Value = (Ranks<T>, Ranks<T>, usize)> {
+) -> impl Strategy<Value = (RankValues<T>, RankValues<T>, usize)> {
     proptest::collection::vec(value, 1..40).prop_flat_map(|values| {
-        let ranks: Ranks<T> = (0..).zip(values).collect();
+        let ranks: RankValues<T> = (0..).zip(values).collect();
         let cut = 0..=ranks.len();
         (Just(ranks.clone()), Just(ranks).prop_shuffle(), cut)
     })

@@ -21,7 +21,7 @@ const EXAMPLE: &str = include_str!("../../examples/rank.json");
 
 /// A place in the example, and the values that can be there in a profile.
 #[derive(Clone, Debug)]
-struct Place {
+struct NumberPlace {
     pointer: String,
     values: Vec<Value>,
 }
@@ -46,7 +46,7 @@ fn example() -> Value {
 
 /// The places in the example that can be changed so that it stays a profile: `numbers` where they fit, other
 /// names, lists with an element dropped or doubled, nothing where that is allowed.
-fn places(numbers: &[Value]) -> Vec<Place> {
+fn places(numbers: &[Value]) -> Vec<NumberPlace> {
     let example = example();
     let mut places = Vec::new();
     look_at(&example, String::new(), numbers, &mut places);
@@ -63,7 +63,7 @@ fn places(numbers: &[Value]) -> Vec<Place> {
     places
 }
 
-fn look_at(value: &Value, pointer: String, numbers: &[Value], places: &mut Vec<Place>) {
+fn look_at(value: &Value, pointer: String, numbers: &[Value], places: &mut Vec<NumberPlace>) {
     let mut values = vec![Value::Null];
     match value {
         Value::Array(elements) => {
@@ -90,7 +90,7 @@ fn look_at(value: &Value, pointer: String, numbers: &[Value], places: &mut Vec<P
         Value::Bool(flag) => values.push(json!(!flag)),
         Value::Null => values.push(json!("something")),
     }
-    places.push(Place { pointer, values });
+    places.push(NumberPlace { pointer, values });
 }
 
 /// The changes to the profile of one rank: the pointer and the new value of each.

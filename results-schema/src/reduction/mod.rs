@@ -48,7 +48,7 @@ use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
 use sites::SitesReduction;
-use traffic::Traffic;
+use traffic::TrafficReduction;
 use waiting::Waits;
 use watch::Watches;
 
@@ -70,7 +70,7 @@ struct JobReduction {
     /// Only of ranks whose time in MPI is known as a part of the run.
     useful_s: Statistics,
     in_mpi: Option<InMpiReduction>,
-    peers: Traffic,
+    peers: TrafficReduction,
     pvars: Pvars,
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
@@ -240,7 +240,7 @@ impl JobReduction {
             Statistics::of(Number::Double((run_s - wall_s).max(0.0)), rank)
         });
         self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
-        self.peers = Traffic::of(profile);
+        self.peers = TrafficReduction::of(profile);
         self.pvars.clear();
         for pvar in pvars {
             pvar.readings(&mut |reading| {

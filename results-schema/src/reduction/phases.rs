@@ -11,7 +11,7 @@ use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Stat
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
     /// The smallest over all ranks orders the phases.
-    place: Place,
+    place: PhaseOrder,
     entries: Statistics,
     time_s: Statistics,
     in_mpi_s: Statistics,
@@ -25,10 +25,10 @@ pub(super) struct PhaseReduction {
 
 /// Where a phase first occurred: its position in the list of a rank, and that rank.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-struct Place(usize, u32);
+struct PhaseOrder(usize, u32);
 
-impl Merge for Place {
-    fn absorb(&mut self, other: &Place) {
+impl Merge for PhaseOrder {
+    fn absorb(&mut self, other: &PhaseOrder) {
         *self = (*self).min(*other);
     }
 }
@@ -64,7 +64,7 @@ impl PhaseReduction {
         rank: u32,
     ) {
         let Phase { name, entries, time_s, calls, stretches, stretches_read, pvars: here } = phase;
-        self.place = Place(place, rank);
+        self.place = PhaseOrder(place, rank);
         self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
         self.time_s = Statistics::of(Number::Double(*time_s), rank);
         let in_mpi_s: f64 = calls.iter().filter_map(|call| call.time_s).sum();

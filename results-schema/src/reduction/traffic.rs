@@ -21,7 +21,7 @@ const PEERS_BY_HOST: usize = 64;
 
 /// For each way in which anything was sent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Traffic(BTreeMap<TrafficKind, OneWay>);
+pub(super) struct TrafficReduction(BTreeMap<TrafficKind, OneWay>);
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct OneWay {
@@ -57,8 +57,8 @@ merge_fields! {
     Amount { number, bytes }
 }
 
-impl Merge for Traffic {
-    fn absorb(&mut self, other: &Traffic) {
+impl Merge for TrafficReduction {
+    fn absorb(&mut self, other: &TrafficReduction) {
         self.0.absorb(&other.0);
     }
 }
@@ -85,12 +85,14 @@ impl Heaviest {
     }
 }
 
-impl Traffic {
-    pub(super) fn of(profile: &RankProfile) -> Traffic {
-        let Some(Peers { messages, accesses }) = &profile.peers else { return Traffic::default() };
+impl TrafficReduction {
+    pub(super) fn of(profile: &RankProfile) -> TrafficReduction {
+        let Some(Peers { messages, accesses }) = &profile.peers else {
+            return TrafficReduction::default();
+        };
         let ways = [(TrafficKind::Messages, messages), (TrafficKind::Accesses, accesses)];
         let sent = ways.into_iter().filter(|(_, rows)| !rows.is_empty());
-        Traffic(collected(sent.map(|(kind, rows)| (kind, OneWay::of(profile, rows)))))
+        TrafficReduction(collected(sent.map(|(kind, rows)| (kind, OneWay::of(profile, rows)))))
     }
 
     pub(super) fn finish(self, hosts: &Hosts) -> Vec<TrafficSummary> {

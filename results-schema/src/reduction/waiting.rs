@@ -25,7 +25,7 @@ const LAST_AT_MOST: usize = 4;
 
 /// One row for each function and communicator.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Waits(BTreeMap<Key, Row>);
+pub(super) struct Waits(BTreeMap<Key, CommunicatorWaits>);
 
 /// The same on all ranks of a communicator; the largest come first.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -37,7 +37,7 @@ struct Key {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Row {
+struct CommunicatorWaits {
     communicator: Lowest<String>,
     ranks: RankSet,
     calls: u64,
@@ -45,14 +45,14 @@ struct Row {
 }
 
 merge_fields! {
-    Row { communicator, ranks, calls, timed }
+    CommunicatorWaits { communicator, ranks, calls, timed }
 }
 
 /// The calls that were timed, at the highest level of all ranks.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Timed {
     level: u32,
-    calls: Vec<Call>,
+    calls: Vec<ComparedCall>,
     /// The times of ranks in the calls of this level, of the next one and so on.
     of_ranks: Vec<Extremes>,
 }
@@ -66,7 +66,7 @@ struct Extremes {
 
 /// One call on the ranks that timed it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-struct Call {
+struct ComparedCall {
     ranks: u32,
     sum_ns: u64,
     min_ns: u64,
@@ -78,7 +78,7 @@ impl Waits {
     /// Makes this what one rank says.
     #[inline]
     pub(super) fn set(&mut self, waiting: &[Waiting], rank: u32) {
-        self.0 = collected(waiting.iter().map(|waiting| Row::of(waiting, rank)));
+        self.0 = collected(waiting.iter().map(|waiting| CommunicatorWaits::of(waiting, rank)));
     }
 
     /// `calls`: what else is known of the functions.
@@ -113,8 +113,8 @@ impl Merge for Waits {
     }
 }
 
-impl Row {
-    fn of(waiting: &Waiting, rank: u32) -> (Key, Row) {
+impl CommunicatorWaits {
+    fn of(waiting: &Waiting, rank: u32) -> (Key, CommunicatorWaits) {
         let Waiting { function, communicator, members, ordinal, size, calls, level, times_ns: _ } =
             waiting;
         let key = Key {
@@ -124,10 +124,10 @@ impl Row {
             function: function.clone(),
         };
         let call = |ns: Option<u64>| {
-            let call = |ns| Call { ranks: 1, sum_ns: ns, min_ns: ns, last: rank };
+            let call = |ns| ComparedCall { ranks: 1, sum_ns: ns, min_ns: ns, last: rank };
             ns.map(call).unwrap_or_default()
         };
-        let row = Row {
+        let row = CommunicatorWaits {
             communicator: Lowest { rank, said: communicator.clone() },
             ranks: RankSet::of(rank),
             calls: *calls,
@@ -139,7 +139,7 @@ impl Row {
 
 impl Timed {
     /// What one rank timed.
-    fn of(level: u32, calls: Vec<Call>, rank: u32) -> Timed {
+    fn of(level: u32, calls: Vec<ComparedCall>, rank: u32) -> Timed {
         let mut left = calls.clone();
         let of_level = |level: u32| {
             let sum = left.iter().fold(0, |sum: u64, call| sum.saturating_add(call.sum_ns));
@@ -173,7 +173,7 @@ impl Merge for Timed {
             other
         };
         if self.calls.len() < others.calls.len() {
-            self.calls.resize(others.calls.len(), Call::default());
+            self.calls.resize(others.calls.len(), ComparedCall::default());
         }
         for (own, other) in self.calls.iter_mut().zip(&others.calls) {
             own.absorb(other);
@@ -194,13 +194,13 @@ impl Merge for Extremes {
     }
 }
 
-impl Merge for Call {
+impl Merge for ComparedCall {
     #[inline]
-    fn absorb(&mut self, other: &Call) {
+    fn absorb(&mut self, other: &ComparedCall) {
         if other.ranks == 0 {
             return;
         }
-        let first = |call: &Call| (call.min_ns, call.last);
+        let first = |call: &ComparedCall| (call.min_ns, call.last);
         if self.ranks == 0 || first(other) < first(self) {
             (self.min_ns, self.last) = first(other);
         }
@@ -221,13 +221,13 @@ struct Compared {
     last: BTreeMap<u32, (u64, f64)>,
 }
 
-impl Row {
+impl CommunicatorWaits {
     /// None when nothing was timed on more than one rank.
     fn compared(self, key: Key) -> Option<Compared> {
-        let Row { communicator, ranks, calls, timed } = self;
+        let CommunicatorWaits { communicator, ranks, calls, timed } = self;
         let on = u32::try_from(ranks.len()).ok().filter(|on| *on > 1)?;
         let common = || timed.calls.iter().filter(|call| call.ranks == on);
-        let waited = |call: &Call| {
+        let waited = |call: &ComparedCall| {
             u128::from(call.sum_ns).saturating_sub(u128::from(call.min_ns) * u128::from(on))
         };
         let compared = common().count() as u64;
@@ -241,7 +241,7 @@ impl Row {
         let seconds = |ns: u128| ns as f64 * 1e-9 * each;
         let share = if time == 0 { 0.0 } else { waiting as f64 / time as f64 };
         let is_all = u128::from(calls) <= u128::from(compared) * u128::from(on);
-        let error = |rest: &dyn Fn(&Call) -> f64| {
+        let error = |rest: &dyn Fn(&ComparedCall) -> f64| {
             if is_all {
                 return Some(0.0);
             }

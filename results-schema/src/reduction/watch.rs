@@ -31,12 +31,12 @@ struct WatchReduction {
     not_compared: u64,
     hits: Statistics,
     max: Statistics,
-    sites: BTreeMap<(String, Place), SiteReduction>,
+    sites: BTreeMap<(String, Place), WatchedSiteReduction>,
     hits_elsewhere: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct SiteReduction {
+struct WatchedSiteReduction {
     hits: Statistics,
     sum: u64,
     worst: Worst,
@@ -59,7 +59,7 @@ impl Merge for Worst {
 
 merge_fields! {
     WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere }
-    SiteReduction { hits, sum, worst, stacks_taken, stacks }
+    WatchedSiteReduction { hits, sum, worst, stacks_taken, stacks }
 }
 
 impl Watches {
@@ -83,7 +83,7 @@ impl Watches {
             let WatchSite { function, call, hits, sum, worst, stacks_taken, stacks } = site;
             let stack =
                 |Stack { hits, frames }: &Stack| (frames.iter().map(place).collect(), *hits);
-            let reduction = SiteReduction {
+            let reduction = WatchedSiteReduction {
                 hits: integer(*hits),
                 sum: *sum,
                 worst: Worst(rank, worst.clone()),
@@ -143,7 +143,7 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
     }
 }
 
-impl SiteReduction {
+impl WatchedSiteReduction {
     #[inline]
     fn finish(
         self,
@@ -151,7 +151,7 @@ impl SiteReduction {
         place: &Place,
         load_map: &[LoadedObject],
     ) -> Option<WatchSiteSummary> {
-        let SiteReduction { hits, sum, worst, stacks_taken, stacks } = self;
+        let WatchedSiteReduction { hits, sum, worst, stacks_taken, stacks } = self;
         let mut stacks: Vec<Stack> = stacks
             .iter()
             .map(|(frames, &hits)| Stack {

@@ -13,7 +13,7 @@ use rustix::fs::StatVfsMountFlags;
 use super::{obstacle, ok};
 use crate::error::reason;
 use crate::launch::c_library;
-use crate::launch::executable::{self, Executable, Kind};
+use crate::launch::executable::{self, Executable, ProgramKind};
 
 const WHAT: &str = "libgyan.so";
 /// What to do when something keeps the loader from the file.
@@ -104,7 +104,7 @@ fn by_its_loader(library: &Path, program: &Executable) -> Option<Check> {
 
 fn loader_of(program: &Executable) -> Option<&str> {
     match &program.kind {
-        Kind::Dynamic { loader, .. } => Some(loader),
+        ProgramKind::Dynamic { loader, .. } => Some(loader),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use gyan_results::{Check, DOCTOR_SCHEMA, Diagnosis, Exports, PvarInfo, Tool, Var
 use crate::cli::DoctorOptions;
 use crate::error::{Error, reason};
 use crate::format::ListFormat;
-use crate::launch::executable::{self, Executable, Kind};
+use crate::launch::executable::{self, Executable, ProgramKind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
 use crate::{DONE, INCOMPLETE, answers, print, symbols};
@@ -298,9 +298,9 @@ fn of_program(
 fn described(program: &Executable) -> String {
     let path = program.path.display();
     match &program.kind {
-        Kind::Dynamic { mpi: Some(mpi), .. } => format!("{path} needs {mpi}"),
-        Kind::Dynamic { .. } => format!("{path} names no MPI library itself"),
-        Kind::Script => format!("{path} is a script"),
-        Kind::Static | Kind::Foreign(_) | Kind::Unknown => path.to_string(),
+        ProgramKind::Dynamic { mpi: Some(mpi), .. } => format!("{path} needs {mpi}"),
+        ProgramKind::Dynamic { .. } => format!("{path} names no MPI library itself"),
+        ProgramKind::Script => format!("{path} is a script"),
+        ProgramKind::Static | ProgramKind::Foreign(_) | ProgramKind::Unknown => path.to_string(),
     }
 }

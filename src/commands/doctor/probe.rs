@@ -17,7 +17,7 @@ use super::processes::{self, LoadedProcess};
 use super::surroundings::{self, Container};
 use super::{loading, obstacle};
 use crate::error::{Error, reason};
-use crate::launch::executable::{self, Executable, Kind};
+use crate::launch::executable::{self, Executable, ProgramKind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::preload;
 use crate::launch::wait::{ending, run_and_wait};
@@ -91,18 +91,18 @@ pub(super) fn is_gyan(library: &str) -> bool {
 pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static str)> {
     let path = program.path.display();
     match &program.kind {
-        Kind::Static => Some((
+        ProgramKind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
             "link it with the shared MPI library (without -static), or link libgyan.a into it (see the manual, docs/built-for-one-mpi.md)",
         )),
-        Kind::Foreign(processor) => Some((
+        ProgramKind::Foreign(processor) => Some((
             format!(
                 "{path} is for {processor}, and libgyan.so for {}",
                 executable::processor_here().unwrap_or_default()
             ),
             "use the gyan that was built for it",
         )),
-        Kind::Dynamic { loader, .. } if loader.contains("musl") => Some((
+        ProgramKind::Dynamic { loader, .. } if loader.contains("musl") => Some((
             format!("{path} uses the C library musl, and libgyan.so needs glibc"),
             "build it on a system with glibc",
         )),
@@ -126,7 +126,7 @@ pub(super) fn explain(of: StartTest, outcome: &ProbeOutcome) -> Check {
     let container = surroundings::container(of.launcher, of.words);
     let processes: Vec<&LoadedProcess> = match (&of.program.kind, &container) {
         // A script may run anything, but its interpreter is known.
-        (Kind::Script, _) => outcome
+        (ProgramKind::Script, _) => outcome
             .processes
             .iter()
             .filter(|process| !of.starts(process, container.as_ref()))
@@ -156,7 +156,7 @@ pub(super) fn explain(of: StartTest, outcome: &ProbeOutcome) -> Check {
     }
     let end = ending(outcome.status);
     let Some(mpi) = processes.iter().find_map(|process| process.mpi()) else {
-        if of.program.kind == Kind::Script
+        if of.program.kind == ProgramKind::Script
             || processes.iter().any(|process| SHELLS.contains(&process.name()))
         {
             if let Some(refusal) = loading::refusal(&outcome.output, of.library) {

@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::input::directory::{check, why};
 use crate::say;
 use index::{Frame, Index};
-pub use write::{Part, Writer};
+pub use write::{CompressedProfiles, Writer};
 
 /// The file name extension of a pack.
 pub(crate) const SUFFIX: &str = ".gyan.zst";

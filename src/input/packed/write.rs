@@ -9,7 +9,7 @@ use super::index::{Frame, Index, footer};
 const LEVEL: i32 = 3;
 
 /// Profiles that are compressed together.
-pub struct Part {
+pub struct CompressedProfiles {
     compressed: Vec<u8>,
     frame: Frame,
 }
@@ -21,9 +21,9 @@ pub struct Writer<W> {
     index: Index,
 }
 
-impl Part {
+impl CompressedProfiles {
     /// The lines of these ranks, each without its line end.
-    pub fn of(lines: &[(u32, Vec<u8>)]) -> io::Result<Part> {
+    pub fn new(lines: &[(u32, Vec<u8>)]) -> io::Result<CompressedProfiles> {
         let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
         for (_, line) in lines {
             text.extend_from_slice(line);
@@ -37,7 +37,7 @@ impl Part {
             ranks: lines.iter().map(|(rank, _)| *rank).collect(),
             checksums: lines.iter().map(|(_, line)| crc32fast::hash(line)).collect(),
         };
-        Ok(Part { compressed, frame })
+        Ok(CompressedProfiles { compressed, frame })
     }
 }
 
@@ -51,7 +51,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a part; parts come in the order of their ranks.
-    pub fn write(&mut self, part: Part) -> io::Result<()> {
+    pub fn write(&mut self, part: CompressedProfiles) -> io::Result<()> {
         if part.frame.ranks.is_empty() {
             return Ok(());
         }
