@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Fidelity;
+
 /// How well the time of the ranks was used (POP, Performance Optimisation and Productivity, "Standard Metrics").
 ///
 /// With the time T of an average rank and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
@@ -110,27 +112,12 @@ pub struct Evidence {
     /// What it is in: `s`, `bytes`, or empty for a number or a ratio.
     pub unit: String,
     /// How well it is known.
-    pub known: Knowledge,
+    pub known: Fidelity,
     /// Its standard error, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
     /// The command that shows it, without the run.
     pub shown_by: String,
-}
-
-/// How well a number is known.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Knowledge {
-    /// Counted or read.
-    Exact,
-    /// From some of the calls.
-    Sampled,
-    /// Derived from other numbers by a model.
-    Estimated,
-    /// Too few calls were timed to tell how much more it is.
-    LowerBound,
 }
 
 /// What to do about a finding.

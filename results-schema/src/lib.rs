@@ -47,6 +47,7 @@ mod statistics;
 mod summary;
 mod traffic;
 mod tuning;
+mod units;
 mod values;
 mod variables;
 mod waiting;
@@ -61,9 +62,7 @@ pub use difference::{
     SideNumber, Split,
 };
 pub use figures::Figure;
-pub use findings::{
-    Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies,
-};
+pub use findings::{Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
@@ -81,7 +80,7 @@ pub use messages::{
 pub use number::Number;
 pub use order::{collected, sort_by};
 pub use process_note::{ProcessNote, ProcessStart};
-pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
+pub use queues::{OnRank, Quantity, QueueRow, QueueSource};
 pub use ranges::Ranges;
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, ObjectsMade,
@@ -104,8 +103,7 @@ pub use running::{
     add_histogram,
 };
 pub use scaling::{
-    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, ScaleUnit,
-    Scaling,
+    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,
 };
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
@@ -120,6 +118,7 @@ pub use traffic::{
 pub use tuning::{
     Assignment, Gain, Took, Trial, TrialVerdict, TuneEnd, TuneMetric, Tuning, Witnessed,
 };
+pub use units::{Fidelity, Unit};
 pub use values::{Digest, Values};
 pub use variables::{
     Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, described_items,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Tool;
+use crate::{Tool, Unit};
 
 /// Runs of one program at several sizes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -109,19 +109,6 @@ pub enum ScaleKind {
     Peers,
 }
 
-/// The unit of a number.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScaleUnit {
-    /// A number of things.
-    Count,
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
-}
-
 /// One number over the sizes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -131,7 +118,7 @@ pub struct ScaleRow {
     /// The name of the function, the variable, or whatever it is.
     pub name: String,
     /// Its unit.
-    pub unit: ScaleUnit,
+    pub unit: Unit,
     /// The number at each size that has it.
     pub points: Vec<ScalePoint>,
     /// How the average over the ranks grows.

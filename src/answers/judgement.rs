@@ -1,8 +1,8 @@
 //! What `gyan check` shows: the verdict, what failed with both numbers, what was checked; and the same as test cases.
 
-use gyan_results::{CheckResult, CheckRule, JudgedRow, Judgement, Number};
+use gyan_results::{CheckResult, CheckRule, JudgedRow, Judgement, Number, Unit};
 
-use crate::document::value::{Unit, Value, line, row, seconds, share};
+use crate::document::value::{InUnit, Value, line, row, seconds, share};
 use crate::document::{Case, Kind, Section, Suite, View, column, numbers, plural, texts};
 
 /// Names that are shown of many.
@@ -58,11 +58,7 @@ fn what(row: &JudgedRow) -> Value<'_> {
 }
 
 fn amount(row: &JudgedRow, number: Option<Number>) -> Value<'_> {
-    let unit = match row.unit.as_str() {
-        "s" => Unit::Seconds,
-        "bytes" => Unit::Bytes,
-        _ => Unit::Count,
-    };
+    let unit = Unit::from_symbol(&row.unit);
     number.map(|number| unit.amount(number)).into()
 }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, Witnessed};
+use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, Unit, Witnessed};
 
 use crate::document::page::{FoldedTable, Page, PageBlock};
-use crate::document::value::{Amount, Unit, Value, line, row, share};
+use crate::document::value::{Amount, InUnit, Value, line, row, share};
 use crate::document::{Kind, Section, View, column, cut, numbers, texts};
 use crate::parts::headings::short_library;
 use crate::statistics::median;

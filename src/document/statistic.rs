@@ -1,8 +1,8 @@
 //! The columns and the cells of a number over the ranks.
 
-use gyan_results::{Class, Datatype, PvarSummary, Statistic};
+use gyan_results::{Class, Datatype, PvarSummary, Statistic, Unit};
 
-use crate::document::value::{Amount, Unit};
+use crate::document::value::{Amount, InUnit};
 use crate::document::{Column, numbers, texts};
 
 /// Columns of text, and after them those of a [`Statistic`].

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use gyan_results::{Fidelity, Number, Statistic};
+use gyan_results::{Fidelity, Number, Statistic, Unit};
 
 /// Something to show.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,18 +63,6 @@ impl Bound {
     }
 }
 
-/// The unit of a number.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Unit {
-    /// A number of things, or whatever unit the library's description gives.
-    Count,
-    Seconds,
-    Bytes,
-    /// A share of a whole: 1 is all of it.
-    Share,
-    PerSecond,
-}
-
 /// A number that is shown as a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Plot<'a> {
@@ -86,19 +74,26 @@ pub(crate) enum Plot<'a> {
     Axis { end_s: f64, parts: usize },
 }
 
-impl Unit {
-    pub(crate) fn amount(self, number: Number) -> Amount {
+/// Amounts in a unit.
+pub(crate) trait InUnit: Sized {
+    fn amount(self, number: Number) -> Amount;
+
+    fn double(self, double: f64) -> Amount {
+        self.amount(Number::Double(double))
+    }
+
+    /// Minimum and maximum, each with its rank.
+    fn extremes(self, statistic: &Statistic) -> [Amount; 2];
+}
+
+impl InUnit for Unit {
+    fn amount(self, number: Number) -> Amount {
         let (fidelity, error, rank) = (Fidelity::Exact, None, None);
         let bound = Bound::None;
         Amount { number, unit: self, fidelity, error, bound, rank, is_change: false }
     }
 
-    pub(crate) fn double(self, double: f64) -> Amount {
-        self.amount(Number::Double(double))
-    }
-
-    /// Minimum and maximum, each with its rank.
-    pub(crate) fn extremes(self, statistic: &Statistic) -> [Amount; 2] {
+    fn extremes(self, statistic: &Statistic) -> [Amount; 2] {
         let (min, max) = (self.amount(statistic.min), self.amount(statistic.max));
         [min.on(statistic.min_rank), max.on(statistic.max_rank)]
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    CallSummary, Efficiencies, Evidence, Knowledge, PlacementSummary, Quantity, QueueRow, Summary,
+    CallSummary, Efficiencies, Evidence, Fidelity, PlacementSummary, Quantity, QueueRow, Summary,
     TrafficKind, WaitingSummary,
 };
 
@@ -225,17 +225,17 @@ impl<'a> RunFacts<'a> {
 
     /// Seconds for which ranks were ready to run and had no processor: counted by the kernel, or else the time
     /// that they were not running while their processors were busy.
-    pub(super) fn waits_for_processors(&self) -> Option<(f64, Knowledge)> {
+    pub(super) fn waits_for_processors(&self) -> Option<(f64, Fidelity)> {
         let used = self.summary.resources.as_ref()?;
         if let Some(wait) = &used.processor_wait_s {
-            return Some((wait.sum.as_f64(), Knowledge::Exact));
+            return Some((wait.sum.as_f64(), Fidelity::Exact));
         }
         let running_s = used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
         let hosts = self.summary.placements.iter();
         let processors: f64 = hosts.map(|of| of.capacity() * of.hosts.len() as f64).sum();
         let wall_s = self.summary.elapsed_s.as_ref()?.max.as_f64();
         let is_busy = running_s > 0.8 * processors * wall_s;
-        is_busy.then(|| ((self.total_s - running_s).max(0.0), Knowledge::Estimated))
+        is_busy.then(|| ((self.total_s - running_s).max(0.0), Fidelity::Estimated))
     }
 
     /// The share of the run for which ranks wanted a processor, although there are enough of them.
@@ -244,7 +244,7 @@ impl<'a> RunFacts<'a> {
             return 0.0;
         }
         match self.waits_for_processors() {
-            Some((wait_s, Knowledge::Exact)) => self.share(wait_s),
+            Some((wait_s, Fidelity::Exact)) => self.share(wait_s),
             _ => 0.0,
         }
     }
@@ -303,11 +303,11 @@ pub(super) fn time_of(call: &CallSummary) -> Time {
 }
 
 /// How well it is known.
-pub(super) fn knowledge_of(time: Time) -> Knowledge {
+pub(super) fn knowledge_of(time: Time) -> Fidelity {
     match time.error {
-        Some(0.0) => Knowledge::Exact,
-        Some(_) => Knowledge::Sampled,
-        None => Knowledge::LowerBound,
+        Some(0.0) => Fidelity::Exact,
+        Some(_) => Fidelity::Sampled,
+        None => Fidelity::LowerBound,
     }
 }
 
@@ -321,7 +321,7 @@ pub(super) fn exact(what: &str, value: f64, unit: &str, shown_by: &str) -> Evide
         what: what.to_owned(),
         value,
         unit: unit.to_owned(),
-        known: Knowledge::Exact,
+        known: Fidelity::Exact,
         error: None,
         shown_by: shown_by.to_owned(),
     }
@@ -334,7 +334,7 @@ pub(super) fn setting(name: &str, value: &str, shown_by: &str) -> Option<Evidenc
 
 /// A number from a model.
 pub(super) fn estimated(what: &str, value: f64, unit: &str, shown_by: &str) -> Evidence {
-    Evidence { known: Knowledge::Estimated, ..exact(what, value, unit, shown_by) }
+    Evidence { known: Fidelity::Estimated, ..exact(what, value, unit, shown_by) }
 }
 
 /// Seconds on all ranks.

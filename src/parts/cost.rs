@@ -1,10 +1,10 @@
 //! What did gyan cost, was that within its budget, and if not, why?
 
-use gyan_results::{OverheadSummary, Statistic, Summary};
+use gyan_results::{OverheadSummary, Statistic, Summary, Unit};
 
 use super::{Part, ReportInput};
 use crate::document::page::PageBlock;
-use crate::document::value::{Amount, Unit, line, seconds, share};
+use crate::document::value::{Amount, InUnit, line, seconds, share};
 use crate::document::{Section, Value, plural};
 
 /// What gyan itself cost.

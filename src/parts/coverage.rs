@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use gyan_results::{CoverageSummary, Number, ObjectsLeftOutSummary};
+use gyan_results::{CoverageSummary, Number, ObjectsLeftOutSummary, Unit};
 
 use super::cost::cost;
 use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::some_of;
 use crate::document::page::PageBlock;
-use crate::document::value::{Unit, line};
+use crate::document::value::{InUnit, line};
 use crate::document::{Presentation, Section, Value};
 
 /// What was read.

@@ -1,6 +1,6 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
-use gyan_results::{Actor, Efficiencies, Evidence, Fidelity, Finding, Knowledge, Summary};
+use gyan_results::{Actor, Efficiencies, Evidence, Fidelity, Finding, Summary, Unit};
 use serde::Serialize;
 
 use super::headings::{library_and_job, name_of_phase, title};
@@ -8,7 +8,7 @@ use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::data::columns;
 use crate::document::data::word;
 use crate::document::page::{Card, PageBlock};
-use crate::document::value::{Amount, Unit, line, row, seconds, share};
+use crate::document::value::{Amount, InUnit, line, row, seconds, share};
 use crate::document::{Data, Document, Presentation, Section, Value, View, numbers, texts};
 use crate::findings::Answers;
 
@@ -177,19 +177,9 @@ fn section<'a>(
         ..
     } = finding;
     let number = |of: &'a Evidence| {
-        let unit = match of.unit.as_str() {
-            "s" => Unit::Seconds,
-            "bytes" => Unit::Bytes,
-            _ => Unit::Count,
-        };
-        let known = match of.known {
-            Knowledge::Exact => "exact",
-            Knowledge::Sampled => "sampled",
-            Knowledge::Estimated => "estimated",
-            Knowledge::LowerBound => "at least",
-        };
+        let unit = Unit::from_symbol(&of.unit);
         let amount = Amount { error: of.error, ..unit.double(of.value) };
-        row![&of.what, amount, known, line![&of.shown_by, " ", directory.to_owned()]]
+        row![&of.what, amount, of.known.words(), line![&of.shown_by, " ", directory.to_owned()]]
     };
     let mut columns = texts(["WHAT"]);
     columns.extend(numbers(["VALUE"]));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use gyan_results::{CallSummary, Fidelity, Number, Summary};
+use gyan_results::{CallSummary, Fidelity, Number, Summary, Unit};
 
 use super::{Part, ReportInput};
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::PageBlock;
 use crate::document::statistic::{columns, statistic_cells};
-use crate::document::value::{Amount, Bound, Plot, Unit, bytes, line, row, seconds, share};
+use crate::document::value::{Amount, Bound, InUnit, Plot, bytes, line, row, seconds, share};
 use crate::document::{Kind, Section, Value, column, numbers, texts};
 
 /// Functions of MPI.

@@ -1,14 +1,16 @@
 //! Histograms with classes that double: how long calls took and how much they moved, the values of sampled
 //! variables, and what callbacks measured of messages.
 
-use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic};
+use gyan_results::{
+    CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic, Unit,
+};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
 use super::queues::source_name;
 use super::{Part, PartOption, ReportInput, SummaryTable, Takes, headings};
 use crate::document::data::{Row, columns};
-use crate::document::value::{Plot, Unit, line, row, share};
+use crate::document::value::{InUnit, Plot, line, row, share};
 use crate::document::{Data, Document, Kind, Presentation, Section, Value, View, column, numbers};
 use crate::error::Error;
 

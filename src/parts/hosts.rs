@@ -1,9 +1,11 @@
 //! The hosts of a run: how many ranks each has, and whether hosts differ, or one rank does.
 
-use gyan_results::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary, Summary};
+use gyan_results::{
+    Differing, HostDifference, HostMeasure, HostStatistic, HostSummary, Summary, Unit,
+};
 
 use crate::document::limits::{first_rows, more_rows, some_of};
-use crate::document::value::{Unit, line, row, share};
+use crate::document::value::{InUnit, line, row, share};
 use crate::document::{Column, Kind, Section, Value, column, numbers, plural};
 
 /// How many ranges of ranks are shown of a host.

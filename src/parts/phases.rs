@@ -1,6 +1,6 @@
 //! The report by phase: a table of all phases, or the calls and variables of one.
 
-use gyan_results::{CallSummary, Number, PhaseSummary, Statistic, Summary};
+use gyan_results::{CallSummary, Number, PhaseSummary, Statistic, Summary, Unit};
 use wildmatch::WildMatch;
 
 use super::functions::{ShareOf, time};
@@ -10,7 +10,7 @@ use super::{Part, PartOption, ReportInput, Takes, report};
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{BARS_AT_MOST, PageBlock};
-use crate::document::value::{Amount, Unit, line, row, seconds, share};
+use crate::document::value::{Amount, InUnit, line, row, seconds, share};
 use crate::document::{
     Document, Kind, Presentation, Section, Value, View, column, numbers, plural, texts,
 };

@@ -1,12 +1,12 @@
 //! Facts from the profiles of the ranks: how long each rank was in MPI, and how variables changed over the run.
 
-use gyan_results::{Fidelity, HostMeasure, HostSummary, RankProfile, Series, Summary};
+use gyan_results::{Fidelity, HostMeasure, HostSummary, RankProfile, Series, Summary, Unit};
 
 use super::hosts;
 use super::series::parts;
 use crate::document::Value;
 use crate::document::page::pictures::{Band, Bands, Bin, Chart, FEW, Picture, Ranks};
-use crate::document::value::{Amount, Unit, line, share};
+use crate::document::value::{Amount, InUnit, line, share};
 
 /// Most bins of ranks or hosts.
 const BINS_AT_MOST: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use gyan_results::{Pvar, RankProfile, Series, SeriesColumn, Summary};
+use gyan_results::{Pvar, RankProfile, Series, SeriesColumn, Summary, Unit};
 use wildmatch::WildMatch;
 
 use super::{Part, PartOption, ReportInput, Takes, headings};
@@ -10,7 +10,7 @@ use crate::document::data::classes;
 use crate::document::data::{Row, columns};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{PageBlock, pictures};
-use crate::document::value::{Plot, Unit, integer, line, row};
+use crate::document::value::{InUnit, Plot, integer, line, row};
 use crate::document::{
     Data, Document, Kind, Presentation, Section, Value, View, column, numbers, texts,
 };

@@ -4,7 +4,9 @@ use super::histogram::{shown, sizes, view};
 use super::{Part, PartOption, ReportInput};
 use crate::document::page::PageBlock;
 use crate::document::page::pictures::{Chart, HistogramChart, Picture};
-use crate::document::value::{Unit, bytes, integer, line, share};
+use gyan_results::Unit;
+
+use crate::document::value::{bytes, integer, line, share};
 use crate::document::{Presentation, Value};
 use crate::error::Error;
 

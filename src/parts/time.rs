@@ -1,12 +1,12 @@
 //! Where the time of an average rank goes.
 
-use gyan_results::{CallSummary, Fidelity, Summary};
+use gyan_results::{CallSummary, Fidelity, Summary, Unit};
 
 use super::sites::places;
 use super::{Part, ReportInput, hosts};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{PageBlock, ROWS_AT_MOST};
-use crate::document::value::{Amount, Bound, Unit, line, row, seconds, share};
+use crate::document::value::{Amount, Bound, InUnit, line, row, seconds, share};
 use crate::document::{Section, Value, numbers, texts};
 use crate::symbols::sites::CallSites;
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
-    CallSummary, Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic, Summary,
+    CallSummary, Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic,
+    Summary, Unit,
 };
 
 use super::functions::ShareOf;
@@ -12,7 +13,7 @@ use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::{first_rows, more_rows, some_of};
 use crate::document::page::{PageBlock, ROWS_IF_OPEN};
 use crate::document::statistic::{columns, statistic_cells, unit};
-use crate::document::value::{Unit, line, row};
+use crate::document::value::{line, row};
 use crate::document::{Presentation, Section, Value, plural};
 
 /// Performance variables.

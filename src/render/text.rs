@@ -1,10 +1,10 @@
 //! A value as people read it.
 
-use gyan_results::Number;
+use gyan_results::{Number, Unit};
 
 use super::plot::plot;
 use crate::document::Value;
-use crate::document::value::{Amount, Unit};
+use crate::document::value::Amount;
 use crate::words::{bytes, double, integer, seconds, share};
 use crate::words::{printable, ranges};
 
@@ -45,11 +45,11 @@ fn with_rank(amount: &Amount, error: &str) -> String {
 
 pub(super) fn number(unit: Unit, number: Number) -> String {
     match (unit, number) {
-        (Unit::Count, Number::Integer(number)) => integer(number),
-        (Unit::Count, Number::Double(number)) => double(number),
         (Unit::Seconds, number) => seconds(number.as_f64()),
         (Unit::Bytes, number) => bytes(number.as_f64()),
         (Unit::Share, number) => share(number.as_f64()),
         (Unit::PerSecond, number) => format!("{} /s", double(number.as_f64())),
+        (Unit::Count | Unit::Messages | Unit::Receives, Number::Integer(number)) => integer(number),
+        (Unit::Count | Unit::Messages | Unit::Receives, Number::Double(number)) => double(number),
     }
 }

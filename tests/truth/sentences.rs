@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gyan_results::{Finding, Knowledge};
+use gyan_results::{Fidelity, Finding};
 
 use super::numbers::HARDLY_ANY;
 use super::{Cover, Sight};
@@ -121,10 +121,10 @@ pub(super) fn evidence(sight: &mut Sight) -> Vec<String> {
             let off = evidence.value - truth.seconds;
             let resolution = 1e-8 * truth.calls as f64 + 1e-3 * truth.seconds;
             match (evidence.known, evidence.error) {
-                (Knowledge::Exact, _) if off.abs() > resolution => {
+                (Fidelity::Exact, _) if off.abs() > resolution => {
                     faults.push(format!("{}: exact, but off by {off} s", evidence.what));
                 }
-                (Knowledge::LowerBound, _) if off > resolution => {
+                (Fidelity::LowerBound, _) if off > resolution => {
                     faults.push(format!("{}: at least, but {off} s more", evidence.what));
                 }
                 _ => {}

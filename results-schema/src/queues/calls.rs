@@ -1,8 +1,8 @@
 //! What the times of calls tell about queues, on any MPI: a rank that waits in a receive waits for its message.
 //! It is an estimate: a short call means that the message was already there.
 
-use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
-use crate::{CallSummary, Summary};
+use super::{OnRank, Quantity, QueueRow, QueueSource};
+use crate::{CallSummary, Fidelity, Summary};
 
 /// Calls that end when a message has arrived; those of `MPI_Sendrecv` may also wait for the receiver.
 const RECEIVES: [&str; 8] = [

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub(crate) use variables::sampled_length;
 
-use crate::{MessageSource, Statistic, Summary, Traffic, sort_by};
+use crate::{Fidelity, MessageSource, Statistic, Summary, Traffic, Unit, sort_by};
 
 /// The quantities of queues, in display order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -73,28 +73,14 @@ impl Quantity {
 
     /// The unit of its totals, means and maxima.
     #[must_use]
-    pub fn unit(self) -> QueueUnit {
+    pub fn unit(self) -> Unit {
         match self {
-            Quantity::UnexpectedLength => QueueUnit::Messages,
-            Quantity::PostedLength => QueueUnit::Receives,
-            Quantity::UnexpectedBytes => QueueUnit::Bytes,
-            _ => QueueUnit::Seconds,
+            Quantity::UnexpectedLength => Unit::Messages,
+            Quantity::PostedLength => Unit::Receives,
+            Quantity::UnexpectedBytes => Unit::Bytes,
+            _ => Unit::Seconds,
         }
     }
-}
-
-/// The unit of a number of a queue.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueueUnit {
-    /// Messages.
-    Messages,
-    /// Receives.
-    Receives,
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
 }
 
 /// Where a number comes from: the best source that the run had for it.
@@ -122,18 +108,6 @@ impl From<MessageSource> for QueueSource {
     }
 }
 
-/// How reliable a number is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fidelity {
-    /// Every message, or every receive, is included.
-    Exact,
-    /// From readings at calls.
-    Sampled,
-    /// Derived from something else.
-    Estimated,
-}
-
 /// A number on the rank where it is largest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OnRank {
@@ -155,7 +129,7 @@ pub struct QueueRow {
     /// The quantity.
     pub quantity: Quantity,
     /// The unit of `total`, `mean`, `max` and, for a time, `most`.
-    pub unit: QueueUnit,
+    pub unit: Unit,
     /// Whose messages; none for those of the program and of collective operations together.
     pub traffic: Option<Traffic>,
     /// The communicator that a variable is bound to.

@@ -49,7 +49,7 @@ fn what_peruse_tells_goes_before_variables_and_times() {
     assert_eq!((length[0].number, length[0].mean), (Some(1600.0), Some(6.5)));
     assert_eq!(length[0].max, Some(OnRank { value: 23.0, rank: 0 }));
     let time = find(&rows, Quantity::UnexpectedTime);
-    assert_eq!((time[0].total, time[0].unit), (Some(0.48), QueueUnit::Seconds));
+    assert_eq!((time[0].total, time[0].unit), (Some(0.48), Unit::Seconds));
     let late = find(&rows, Quantity::LateReceivers);
     // The example does not tell how many receives were posted before their message.
     assert_eq!((late[0].number, late[0].of), (Some(1600.0), None));

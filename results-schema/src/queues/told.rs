@@ -1,7 +1,7 @@
 //! The queues as reported by callbacks of the library: these numbers include every message.
 
-use super::{Fidelity, OnRank, Quantity, QueueRow};
-use crate::{MessageSource, MessagesSummary, Metric, MetricSummary, Traffic};
+use super::{OnRank, Quantity, QueueRow};
+use crate::{Fidelity, MessageSource, MessagesSummary, Metric, MetricSummary, Traffic};
 
 /// `missing`: what the library could not report, in sentences.
 #[inline]

@@ -1,8 +1,8 @@
 //! The queues according to performance variables of the libraries. A table says which variable means what.
 
-use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
+use super::{OnRank, Quantity, QueueRow, QueueSource};
 use crate::{
-    Class, Element, Measure, Number, Pvar, PvarSummary, RankProfile, Statistic, Summary,
+    Class, Element, Fidelity, Measure, Number, Pvar, PvarSummary, RankProfile, Statistic, Summary,
     WatchSummary, sort_by,
 };
 

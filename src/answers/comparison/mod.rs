@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use gyan_results::{
     Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
     NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Side, SideNumber,
-    Split,
+    Split, Unit,
 };
 
 use crate::document::limits::more_rows;
-use crate::document::value::{Amount, Bound, Unit, Value, bytes, line, row, seconds, share};
+use crate::document::value::{Amount, Bound, InUnit, Value, bytes, line, row, seconds, share};
 use crate::document::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
 use crate::parts::headings::name_of_phase;
 use gyan_results::Fidelity;
@@ -325,11 +325,7 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
 }
 
 fn unit_of(of: &NumberDifference) -> Unit {
-    match of.unit.as_str() {
-        "s" => Unit::Seconds,
-        "bytes" => Unit::Bytes,
-        _ => Unit::Count,
-    }
+    Unit::from_symbol(&of.unit)
 }
 
 fn group_name(group: NumberGroup) -> &'static str {

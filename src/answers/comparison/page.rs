@@ -1,13 +1,13 @@
 //! What changed between runs on one page: the change as a waterfall, and how sure it is as intervals.
 
-use gyan_results::{Change, ChangeVerdict, Difference, PartDifference};
+use gyan_results::{Change, ChangeVerdict, Difference, PartDifference, Unit};
 
 use crate::answers::comparison::{
     LEAST_SHARE, answer, findings, name_of, noise, others, phases, run_time, setup, side,
 };
 use crate::document::page::pictures::{Chart, Direction, Picture, Span, Spans};
 use crate::document::page::{Page, PageBlock};
-use crate::document::value::{Unit, Value, line, seconds};
+use crate::document::value::{Value, line, seconds};
 
 /// A step below this share of the change would not be visible.
 const LEAST_STEP: f64 = 0.005;

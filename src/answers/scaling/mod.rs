@@ -5,13 +5,13 @@ pub(crate) mod rows;
 mod sentences;
 
 use gyan_results::{
-    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScaleRow, ScaleSize, ScaleUnit, Scaling,
+    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScaleRow, ScaleSize, Scaling, Unit,
 };
 
 pub(crate) use crate::answers::scaling::page::page_of_scaling;
 use crate::answers::scaling::sentences::sentences;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, Plot, Unit, Value, line, row, seconds, share};
+use crate::document::value::{InUnit, Plot, Value, line, row, seconds, share};
 use crate::document::{Kind, Section, View, column, numbers, plural, texts};
 
 /// The value of [`Scaling::by`] when a size is the number of ranks.
@@ -94,15 +94,6 @@ fn at_size<'a>(of: &Scaling, size: f64) -> Value<'a> {
     }
 }
 
-fn amount(unit: ScaleUnit, value: f64) -> Amount {
-    match unit {
-        ScaleUnit::Count => Unit::Count,
-        ScaleUnit::Seconds => Unit::Seconds,
-        ScaleUnit::Bytes => Unit::Bytes,
-    }
-    .double(value)
-}
-
 /// The sizes: the speed at each, and the efficiencies (of POP).
 fn sizes(of: &Scaling) -> Section<'_> {
     let all = &of.sizes;
@@ -160,8 +151,7 @@ fn table<'a>(
     let (rows, cut_off) = first_rows(rows, all);
     let cells = rows.iter().map(|of_row| {
         let (first, last) = (of_row.points.first(), of_row.points.last());
-        let average =
-            |point: Option<&ScalePoint>| point.map(|point| amount(of_row.unit, point.avg));
+        let average = |point: Option<&ScalePoint>| point.map(|point| of_row.unit.double(point.avg));
         let mut cells = row![
             name_of(of_row),
             average(first),
@@ -233,9 +223,9 @@ fn predicted<'a>(row: &ScaleRow) -> [Value<'a>; 2] {
     let between = if is_exact {
         "exact law".into()
     } else {
-        line![amount(row.unit, low), " to ", amount(row.unit, high)]
+        line![row.unit.double(low), " to ", row.unit.double(high)]
     };
-    [amount(row.unit, value).into(), between]
+    [row.unit.double(value).into(), between]
 }
 
 /// `p log2(p)`, `constant`, `up to 16, then down`, `slope 0.98`.
@@ -309,13 +299,13 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
     }
     let curve = |size: f64| {
         let at = row.average.curve.iter().find(|at| at.size.total_cmp(&size).is_eq());
-        at.map(|at| amount(row.unit, at.value))
+        at.map(|at| row.unit.double(at.value))
     };
     let has_curve = !row.average.curve.is_empty();
     let cells = row.points.iter().map(|point| {
         let mut cells = row![number(point.size)];
         let numbers = [point.min, point.avg, point.max];
-        cells.extend(numbers.map(|number| Value::from(amount(row.unit, number))));
+        cells.extend(numbers.map(|number| Value::from(row.unit.double(number))));
         cells.push(over_average(Some(point)).into());
         if has_curve {
             cells.push(curve(point.size).into());
@@ -325,7 +315,7 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
     let mut rows: Vec<Vec<Value>> = cells.collect();
     if let Some(Predicted { size, value, .. }) = row.average.predicted {
         let mut cells = row![number(size), Value::Nothing, Value::Nothing, Value::Nothing];
-        cells.extend(row![Value::Nothing, amount(row.unit, value)]);
+        cells.extend(row![Value::Nothing, row.unit.double(value)]);
         rows.push(cells);
     }
     let by = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
@@ -352,11 +342,11 @@ fn whole_growth<'a>(row: &ScaleRow, fit: &Fit) -> Value<'a> {
     let Growth::Law { constant, coefficient, exponent, logarithms } = fit.growth else {
         return growth(fit);
     };
-    let by = amount(row.unit, coefficient.abs());
+    let by = row.unit.double(coefficient.abs());
     let first: Value = match (constant, coefficient < 0.0) {
         (0.0, false) => "".into(),
-        (constant, false) => line![amount(row.unit, constant), " + "],
-        (constant, true) => line![amount(row.unit, constant), " - "],
+        (constant, false) => line![row.unit.double(constant), " + "],
+        (constant, true) => line![row.unit.double(constant), " - "],
     };
     let without = fit.outlier.map_or("".into(), |size| line![", without the size ", number(size)]);
     let term = term(exponent, logarithms);

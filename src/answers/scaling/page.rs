@@ -1,6 +1,6 @@
 //! How a program scales on one page: curves on logarithmic scales, with the laws and their bands.
 
-use gyan_results::{ScaleKind, ScaleRow, ScaleUnit, Scaling};
+use gyan_results::{ScaleKind, ScaleRow, Scaling, Unit};
 
 use crate::answers::scaling::sentences::sentences;
 use crate::answers::scaling::{
@@ -8,7 +8,7 @@ use crate::answers::scaling::{
 };
 use crate::document::page::pictures::{At, Chart, Curve, Curves, Picture};
 use crate::document::page::{Page, PageBlock};
-use crate::document::value::{Unit, Value, line};
+use crate::document::value::{Value, line};
 
 /// Most charts of a kind.
 const CHARTS_AT_MOST: usize = 8;
@@ -62,14 +62,6 @@ fn is_uneven(row: &ScaleRow) -> bool {
     row.points.last().is_some_and(|last| last.avg > 0.0 && last.max > 1.5 * last.avg)
 }
 
-fn unit(of: ScaleUnit) -> Unit {
-    match of {
-        ScaleUnit::Count => Unit::Count,
-        ScaleUnit::Seconds => Unit::Seconds,
-        ScaleUnit::Bytes => Unit::Bytes,
-    }
-}
-
 fn curves<'a>(of: &'a Scaling, unit: Unit, drawn: Vec<Curve<'a>>) -> Picture<'a> {
     Picture::Curves(Curves { unit, by: (&of.by).into(), boundary: of.node_boundary, drawn })
 }
@@ -94,7 +86,7 @@ fn chart<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Chart<'a> {
     };
     let drawn = [curve, law].into_iter().filter(|curve| !curve.points.is_empty()).collect();
     let says = line![whole_growth(row, &row.average), error_of(&row.average)];
-    Chart::new(name_of(row), says, curves(of, unit(row.unit), drawn))
+    Chart::new(name_of(row), says, curves(of, row.unit, drawn))
 }
 
 /// The speed-up beside the ideal one.

@@ -1,9 +1,9 @@
 //! Sentences about how a program scales, the most important first.
 
-use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, ScaleUnit, Scaling};
+use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, Scaling, Unit};
 
-use crate::answers::scaling::{amount, at_size, number, rounded, term};
-use crate::document::value::{Amount, Unit, Value, line, seconds, share};
+use crate::answers::scaling::{at_size, number, rounded, term};
+use crate::document::value::{Amount, InUnit, Value, line, seconds, share};
 
 /// Most sentences of each kind.
 const GROWING_AT_MOST: usize = 2;
@@ -70,11 +70,11 @@ fn speed(of: &Scaling) -> Option<Value<'_>> {
 fn said(row: &ScaleRow) -> Option<Value<'static>> {
     let at = row.average.predicted?;
     let between = if at.high - at.low > 1e-6 * at.value {
-        line![" (", amount(row.unit, at.low), " to ", amount(row.unit, at.high), ")"]
+        line![" (", row.unit.double(at.low), " to ", row.unit.double(at.high), ")"]
     } else {
         "".into()
     };
-    Some(line![amount(row.unit, at.value), between])
+    Some(line![row.unit.double(at.value), between])
 }
 
 /// Where times mean little.
@@ -141,7 +141,7 @@ fn growing(of: &Scaling) -> Vec<Value<'_>> {
         let factor = row.average.predicted.map_or(0.0, |at| at.value / last);
         matches!(row.average.growth, Growth::Law { .. })
             // Times are in the table.
-            && row.unit != ScaleUnit::Seconds
+            && row.unit != Unit::Seconds
             && last > 0.0
             && factor >= GROWTH_AT_LEAST
     };
@@ -153,7 +153,7 @@ fn growth<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     let Growth::Law { exponent, logarithms, .. } = row.average.growth else { return None };
     let last = row.points.last()?;
     let law = line![subject(row), " grows as ", term(exponent, logarithms), ": "];
-    let now = line![law, amount(row.unit, last.avg), " on average ", at_size(of, last.size)];
+    let now = line![law, row.unit.double(last.avg), " on average ", at_size(of, last.size)];
     Some(line![now, ", ", said(row), " predicted ", at_size(of, of.target)])
 }
 
@@ -232,12 +232,12 @@ fn uneven(of: &Scaling) -> Option<Value<'_>> {
     let is_growing = |row: &&ScaleRow| {
         // Any part of next to nothing is large, and times on shared processors are unreliable.
         let is_much = row.points.last().is_some_and(|last| last.max >= LEAST_COUNT);
-        row.unit != ScaleUnit::Seconds && is_much && last(row) >= MUCH.max(1.5 * first(row))
+        row.unit != Unit::Seconds && is_much && last(row) >= MUCH.max(1.5 * first(row))
     };
     let growing = of.rows.iter().filter(is_growing);
     let row = growing.max_by(|one, other| last(one).total_cmp(&last(other)))?;
     let at = row.points.last()?;
-    let most = line![subject(row), ": ", amount(row.unit, at.max), " on one rank, "];
+    let most = line![subject(row), ": ", row.unit.double(at.max), " on one rank, "];
     let most = line![most, times(last(row)), " times the average, ", at_size(of, at.size)];
     let law = match row.imbalance.as_ref()?.growth {
         Growth::Law { exponent, logarithms, coefficient, .. }

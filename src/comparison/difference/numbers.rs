@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
     CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PvarSummary, QueueRow,
-    QueueSource, QueueUnit, ScaleUnit, Summary, Traffic, TrafficKind,
+    QueueSource, Summary, Traffic, TrafficKind,
 };
 
 use super::change::{OfRun, change, judge, side};
@@ -127,11 +127,7 @@ impl Gathered {
                 Some(Traffic::Collectives) => ", collectives",
                 _ => "",
             };
-            let unit = match row.unit {
-                QueueUnit::Seconds => "s",
-                QueueUnit::Bytes => "bytes",
-                QueueUnit::Messages | QueueUnit::Receives => "",
-            };
+            let unit = row.unit.symbol();
             let of_a_rank = |number: f64| number / self.ranks;
             let numbers = [
                 ("mean", unit, row.mean),
@@ -186,13 +182,8 @@ impl Gathered {
 
     fn resources(&mut self, summary: &Summary) {
         for (name, unit, statistic) in resources(summary) {
-            let unit = match unit {
-                ScaleUnit::Seconds => "s",
-                ScaleUnit::Bytes => "bytes",
-                ScaleUnit::Count => "",
-            };
             let kind = NumberKind::Measurement;
-            self.put(NumberGroup::Resources, name, unit, kind, statistic.avg);
+            self.put(NumberGroup::Resources, name, unit.symbol(), kind, statistic.avg);
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    Class, Element, PvarSummary, QueueRow, QueueSource, QueueUnit, ScaleKind, ScaleUnit, Statistic,
-    Summary, TrafficKind,
+    Class, Element, PvarSummary, QueueRow, QueueSource, ScaleKind, Statistic, Summary, TrafficKind,
+    Unit,
 };
 
 use crate::comparison::resources::resources;
@@ -27,7 +27,7 @@ pub(super) struct ScaleKey {
 /// A number of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
-    pub(super) unit: ScaleUnit,
+    pub(super) unit: Unit,
     /// The assumed difference from run to run, as a fraction of it, when there is only one run.
     pub(super) noise: f64,
     pub(super) min: f64,
@@ -36,7 +36,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    fn over(statistic: &Statistic, unit: ScaleUnit, noise: f64) -> Spread {
+    fn over(statistic: &Statistic, unit: Unit, noise: f64) -> Spread {
         let (min, max) = (statistic.min.as_f64(), statistic.max.as_f64());
         Spread { unit, noise, min, avg: statistic.avg, max }
     }
@@ -51,11 +51,11 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<ScaleKey, Spread> {
     times(summary, &mut put);
     for call in &summary.calls {
         if let Some(time_s) = &call.time_s {
-            put(ScaleKind::Time, &call.name, Spread::over(time_s, ScaleUnit::Seconds, NOISE));
+            put(ScaleKind::Time, &call.name, Spread::over(time_s, Unit::Seconds, NOISE));
         }
-        put(ScaleKind::Calls, &call.name, Spread::over(&call.count, ScaleUnit::Count, EXACT));
+        put(ScaleKind::Calls, &call.name, Spread::over(&call.count, Unit::Count, EXACT));
         if let Some(bytes) = &call.bytes {
-            put(ScaleKind::Bytes, &call.name, Spread::over(bytes, ScaleUnit::Bytes, EXACT));
+            put(ScaleKind::Bytes, &call.name, Spread::over(bytes, Unit::Bytes, EXACT));
         }
     }
     variables(&summary.pvars, &mut put);
@@ -64,7 +64,7 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<ScaleKey, Spread> {
         queue(row, &mut put);
     }
     for (name, unit, statistic) in resources(summary) {
-        let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
+        let noise = if unit == Unit::Bytes { OF_MEMORY } else { NOISE };
         put(ScaleKind::Resource, name, Spread::over(statistic, unit, noise));
     }
     peers(summary, &mut put);
@@ -73,11 +73,11 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<ScaleKey, Spread> {
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let Some(run) = summary.rank_times_s() else { return };
-    put(ScaleKind::RunTime, "run time", Spread::over(run, ScaleUnit::Seconds, NOISE));
+    put(ScaleKind::RunTime, "run time", Spread::over(run, Unit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
-    put(ScaleKind::InMpi, "time in MPI", Spread::over(in_mpi, ScaleUnit::Seconds, NOISE));
+    put(ScaleKind::InMpi, "time in MPI", Spread::over(in_mpi, Unit::Seconds, NOISE));
     if let Some(useful) = &summary.useful_s {
-        put(ScaleKind::OwnCode, "own code", Spread::over(useful, ScaleUnit::Seconds, NOISE));
+        put(ScaleKind::OwnCode, "own code", Spread::over(useful, Unit::Seconds, NOISE));
     }
 }
 
@@ -116,7 +116,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
         }
     }
     for (name, pvar) in shown {
-        let unit = if is_in_seconds(pvar) { ScaleUnit::Seconds } else { ScaleUnit::Count };
+        let unit = if is_in_seconds(pvar) { Unit::Seconds } else { Unit::Count };
         // What the library counts depends on when messages arrive.
         put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, unit, NOISE));
     }
@@ -126,9 +126,8 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
 fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let (Some(mean), Some(max)) = (row.mean, row.max) else { return };
     let unit = match row.unit {
-        QueueUnit::Seconds => ScaleUnit::Seconds,
-        QueueUnit::Bytes => ScaleUnit::Bytes,
-        QueueUnit::Messages | QueueUnit::Receives => ScaleUnit::Count,
+        Unit::Messages | Unit::Receives => Unit::Count,
+        unit => unit,
     };
     let spread = Spread { unit, noise: NOISE, min: 0.0, avg: mean, max: max.value };
     let quantity = serde_json::to_value(row.quantity).unwrap_or_default();
@@ -145,6 +144,6 @@ fn peers(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let min = if of.ranks.len() < ranks { 0.0 } else { least };
     let avg = all().sum::<f64>() / ranks as f64;
     let max = all().fold(0.0, f64::max);
-    let spread = Spread { unit: ScaleUnit::Count, noise: EXACT, min, avg, max };
+    let spread = Spread { unit: Unit::Count, noise: EXACT, min, avg, max };
     put(ScaleKind::Peers, "ranks that a rank sends to", spread);
 }

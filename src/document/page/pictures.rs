@@ -1,7 +1,9 @@
 //! What the charts of a page show, as typed data: which numbers, in which order. The renderer decides on width,
 //! height and colours.
 
-use crate::document::value::{Amount, Unit, Value};
+use gyan_results::Unit;
+
+use crate::document::value::{Amount, Value};
 
 /// A chart: the question that it answers, and what is drawn.
 pub(crate) struct Chart<'a> {

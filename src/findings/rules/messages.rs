@@ -1,8 +1,6 @@
 //! Messages from rank to rank, and the queues that they wait in.
 
-use gyan_results::{
-    Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow, QueueSource,
-};
+use gyan_results::{Actor, Class, Evidence, Measure, Quantity, QueueRow, QueueSource};
 
 use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
@@ -105,14 +103,6 @@ fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
 /// In bytes. Below this size every library sends without asking.
 const EAGER_EVERYWHERE: f64 = 1024.0;
 
-fn known(row: &QueueRow) -> Knowledge {
-    match row.fidelity {
-        Fidelity::Exact => Knowledge::Exact,
-        Fidelity::Sampled => Knowledge::Sampled,
-        Fidelity::Estimated => Knowledge::Estimated,
-    }
-}
-
 pub(super) const FLOODED: Rule = Rule {
     id: "flooded",
     acts: Actor::Program,
@@ -146,7 +136,7 @@ fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     let longest =
         exact("longest queue of unexpected messages", most.value, "", "gyan report --queues");
     let evidence = vec![
-        Evidence { known: known(row), ..longest },
+        Evidence { known: row.fidelity, ..longest },
         taken("time in receives and waits", time, "gyan report"),
     ];
     let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, time));
@@ -208,9 +198,9 @@ fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
         };
         let wait = estimated("waiting for late senders", waited_s, "s", shown);
         let evidence = vec![
-            Evidence { known: known(first), ..wait },
+            Evidence { known: first.fidelity, ..wait },
             Evidence {
-                known: known(first),
+                known: first.fidelity,
                 ..estimated("receives that waited", number, "", shown)
             },
             taken("time in receives and waits", in_calls, "gyan report"),
@@ -240,7 +230,7 @@ fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
         format!("{} of the messages come before their receive is posted", percent(number / of));
     let evidence = vec![
         Evidence {
-            known: known(first),
+            known: first.fidelity,
             ..estimated("messages that came first", number, "", shown)
         },
         estimated("time that they waited", waits, "s", shown),

@@ -1,6 +1,6 @@
 //! Where do ranks run, and what does the machine let them do?
 
-use gyan_results::{Actor, Knowledge};
+use gyan_results::{Actor, Fidelity};
 
 use super::{RECEIVES, Rule, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
@@ -87,7 +87,7 @@ fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
     if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
         return Vec::new();
     }
-    let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
+    let Some((wait_s, Fidelity::Exact)) = run.waits_for_processors() else { return Vec::new() };
     let at_stake = of_load(run);
     let lost_s = at_stake.as_ref().map_or(0.0, Stake::seconds);
     if run.share(lost_s) < 0.05 && run.lacks_processors() < MUCH_LOAD {

@@ -3,12 +3,12 @@
 pub(super) mod rows;
 
 use gyan_results::{
-    Machine, MachineSummary, Network, PlacementSummary, ResourcesSummary, Statistic, Summary,
+    Machine, MachineSummary, Network, PlacementSummary, ResourcesSummary, Statistic, Summary, Unit,
 };
 
 use crate::document::limits::{first_rows, more_rows, some_of};
 use crate::document::statistic::{columns, statistic_cells};
-use crate::document::value::{Unit, bytes, line, row};
+use crate::document::value::{InUnit, bytes, line, row};
 use crate::document::{Document, Presentation, Section, Value, View, numbers, plural, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};

@@ -1,9 +1,8 @@
 //! Who sends to whom, in no more rows than can be seen.
 
-use gyan_results::TrafficSummary;
+use gyan_results::{TrafficSummary, Unit};
 
 use crate::document::page::pictures::Matrix;
-use crate::document::value::Unit;
 
 /// Most rows and columns of a matrix.
 pub(crate) const SIDE_AT_MOST: usize = 256;

@@ -4,13 +4,13 @@ mod matrix;
 
 use std::cmp::Reverse;
 
-use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary};
+use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary, Unit};
 
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::PageBlock;
 use crate::document::page::pictures::{Chart, Picture};
-use crate::document::value::{Unit, bytes, integer, line, row, share};
+use crate::document::value::{InUnit, bytes, integer, line, row, share};
 use crate::document::{
     Data, Document, Presentation, Section, Value, View, column, numbers, plural, texts,
 };

@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 
 use gyan_results::{
     EventSummary, Fidelity, MessageSource, MessagesSummary, Metric, MetricSummary, PairSummary,
-    Quantity, QueueRow, QueueSource, QueueUnit, Summary, Traffic,
+    Quantity, QueueRow, QueueSource, Summary, Traffic, Unit,
 };
 
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::PageBlock;
-use crate::document::value::{Unit, line, row, seconds};
+use crate::document::value::{InUnit, line, row, seconds};
 use crate::document::{Document, Presentation, Section, Value, View, cut, numbers, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
@@ -141,15 +141,10 @@ fn stands_back(row: &QueueRow, before: &[&QueueRow], rows: &[QueueRow]) -> bool 
 }
 
 fn cells(row: &QueueRow) -> Vec<Value<'_>> {
-    let unit = match row.unit {
-        QueueUnit::Seconds => Unit::Seconds,
-        QueueUnit::Bytes => Unit::Bytes,
-        QueueUnit::Messages | QueueUnit::Receives => Unit::Count,
-    };
     let amount = |unit: Unit| move |value: f64| unit.double(value).known(row.fidelity);
     let number = row.number.map(amount(Unit::Count));
     // Without a total, the number itself has the maximum.
-    let most = amount(if row.total.is_some() { unit } else { Unit::Count });
+    let most = amount(if row.total.is_some() { row.unit } else { Unit::Count });
     let collectives = if row.traffic == Some(Traffic::Collectives) { ", collectives" } else { "" };
     row![
         line![row.quantity.words(), collectives],
@@ -157,15 +152,11 @@ fn cells(row: &QueueRow) -> Vec<Value<'_>> {
             Some(of) => line![number, " of ", of],
             None => number.into(),
         },
-        row.total.map(amount(unit)),
+        row.total.map(amount(row.unit)),
         row.most.map(|highest| most(highest.value).on(highest.rank)),
-        row.mean.map(amount(unit)),
-        row.max.map(|max| amount(unit)(max.value).on(max.rank)),
-        match row.fidelity {
-            Fidelity::Exact => "exact",
-            Fidelity::Sampled => "sampled",
-            Fidelity::Estimated => "estimated",
-        },
+        row.mean.map(amount(row.unit)),
+        row.max.map(|max| amount(row.unit)(max.value).on(max.rank)),
+        row.fidelity.words(),
         source(row),
     ]
 }

@@ -1,8 +1,8 @@
 //! The first screen: where the time of an average rank goes, and the rest of the run in a line each.
 
-use gyan_results::{Fidelity, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind};
+use gyan_results::{Fidelity, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind, Unit};
 
-use crate::document::value::{Amount, Unit, bytes, integer, line, seconds, share};
+use crate::document::value::{Amount, InUnit, bytes, integer, line, seconds, share};
 use crate::document::{Section, Value, plural};
 use crate::parts::hosts;
 use crate::parts::sites::places;

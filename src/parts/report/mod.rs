@@ -5,11 +5,11 @@ mod rows;
 
 use gyan_results::{
     CallSummary, CvarSetting, InMpiSummary, PhaseSummary, PvarSummary, SamplesSummary, Summary,
-    write_json,
+    Unit, write_json,
 };
 
 use crate::document::limits::some_of;
-use crate::document::value::{Amount, Unit, integer, line, share};
+use crate::document::value::{Amount, InUnit, integer, line, share};
 use crate::document::{Document, Presentation, Section, Value, View, plural};
 use crate::findings::Answers;
 use crate::parts::cost::cost;

@@ -4,13 +4,13 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Number, Summary};
+use gyan_results::{Number, Summary, Unit};
 
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{BARS_AT_MOST, PageBlock, ROWS_IF_OPEN};
-use crate::document::value::{Amount, Unit, bytes, row, seconds, share};
+use crate::document::value::{Amount, InUnit, bytes, row, seconds, share};
 use crate::document::{
     Column, Data, Document, Kind, Presentation, Section, Value, View, column, cut, numbers, texts,
 };

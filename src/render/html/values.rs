@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::text::{number, text};
 use super::charts;
 use crate::document::Value;
-use crate::document::value::{Amount, Unit};
+use crate::document::value::Amount;
 use crate::words::relative_error;
 
 pub(super) fn value(of: &Value) -> Markup {
@@ -44,6 +44,7 @@ pub(super) fn amount(of: &Amount) -> Markup {
         Fidelity::Exact => ("", ""),
         Fidelity::Sampled => ("s", ", sampled"),
         Fidelity::Estimated => ("e", ", estimated"),
+        Fidelity::LowerBound => ("", ", at least"),
     };
     let rounded = number(of.unit, of.number);
     html! {
@@ -59,13 +60,8 @@ pub(super) fn amount(of: &Amount) -> Markup {
 
 /// All digits, in the unit itself.
 pub(super) fn exact(of: &Amount) -> String {
-    let unit = match of.unit {
-        Unit::Seconds => " s",
-        Unit::Bytes => " bytes",
-        Unit::PerSecond => " /s",
-        Unit::Count | Unit::Share => "",
-    };
-    format!("{}{unit}", plain(of.number))
+    let (number, unit) = (plain(of.number), of.unit.symbol());
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 
 fn plain(number: Number) -> String {

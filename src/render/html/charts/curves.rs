@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use gyan_results::Number;
+use gyan_results::{Number, Unit};
 use maud::{Markup, html};
 
 use super::super::super::text::{number, text};
 use super::{round, svg, swatch};
 use crate::document::page::pictures::{At, Chart, Curve, Curves};
-use crate::document::value::Unit;
+
 use crate::words::double;
 
 /// Sizes of the drawing, and of the area between the scales.

@@ -7,13 +7,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use gyan_results::Number;
+use gyan_results::{Number, Unit};
 use maud::{Markup, html};
 
 use super::super::super::text::{number, text};
 use super::{below, rectangle, round, svg, swatch};
 use crate::document::page::pictures::{Chart, Matrix};
-use crate::document::value::Unit;
 
 /// A matrix of more rows is an image.
 const SQUARES_AT_MOST: usize = 24;
@@ -181,11 +180,7 @@ mod tests {
         let side = 30;
         let cells = (0..side * side).map(|at| at as u64).collect();
         let names = vec![String::new(); side];
-        let file = image(
-            &Matrix { unit: crate::document::value::Unit::Bytes, side, cells, names },
-            1,
-            899,
-        );
+        let file = image(&Matrix { unit: Unit::Bytes, side, cells, names }, 1, 899);
         let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut pixels).unwrap();

@@ -13,13 +13,13 @@ mod tree;
 
 use std::fmt::Write as _;
 
-use gyan_results::Number;
+use gyan_results::{Number, Unit};
 use maud::{Markup, PreEscaped, html};
 
 use super::super::text::{number, text};
 use super::values::value;
 use crate::document::page::pictures::{Chart, Picture};
-use crate::document::value::{Plot, Unit};
+use crate::document::value::Plot;
 use crate::words::{seconds, share};
 
 /// Colours of marks; with more keys they repeat.

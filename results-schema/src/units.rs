@@ -1,0 +1,69 @@
+//! In what a number is, and how well it is known.
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of a number.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A number of things, or whatever unit the library's description gives.
+    Count,
+    /// Messages.
+    Messages,
+    /// Receives.
+    Receives,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+    /// A share of a whole: 1 is all of it.
+    Share,
+    /// So many a second.
+    PerSecond,
+}
+
+impl Unit {
+    /// As it stands behind a number: `s`, `bytes`, `/s`, or nothing for a number of things or a share.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Bytes => "bytes",
+            Unit::PerSecond => "/s",
+            Unit::Count | Unit::Messages | Unit::Receives | Unit::Share => "",
+        }
+    }
+
+    /// The unit of this symbol; a number of things for any that is not known.
+    pub fn from_symbol(symbol: &str) -> Unit {
+        let all = [Unit::Seconds, Unit::Bytes, Unit::PerSecond];
+        all.into_iter().find(|unit| unit.symbol() == symbol).unwrap_or(Unit::Count)
+    }
+}
+
+/// How well a number is known.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fidelity {
+    /// Counted or read: every call or message is included.
+    Exact,
+    /// From some of the calls, or from readings at some of them.
+    Sampled,
+    /// Derived from other numbers by a model.
+    Estimated,
+    /// Too few calls were timed to tell how much more it is.
+    LowerBound,
+}
+
+impl Fidelity {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Fidelity::Exact => "exact",
+            Fidelity::Sampled => "sampled",
+            Fidelity::Estimated => "estimated",
+            Fidelity::LowerBound => "at least",
+        }
+    }
+}
