@@ -20,10 +20,10 @@ use crate::commands::report;
 use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::source::Source;
-use crate::launch::keepers;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
+use crate::launch::{executable, keepers};
 use crate::{DONE, output, say};
 
 /// How long to wait for the profiles of ranks that were killed.
@@ -84,14 +84,18 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     }
     let chosen = output_directory(options)?;
     let is_new = chosen.is_none();
-    // What a launcher starts is for rank 0 to say.
-    let name = if launcher.is_none() { launcher::file_name_of(program) } else { None };
+    // What a launcher starts is for rank 0 to say; until then the likeliest of the words is its name.
+    let name = match launcher {
+        None => launcher::file_name_of(program),
+        Some(_) => executable::target(launcher, &options.command)
+            .and_then(|(_, program)| launcher::file_name_of(program.path.as_os_str())),
+    };
     let output = match chosen {
         Some(output) => output,
         None => new_directory(name.as_deref().unwrap_or("run"))?,
     };
     let run = InFront { options, launcher, variables };
-    let is_nameless = is_new && name.is_none();
+    let is_nameless = is_new && launcher.is_some();
     match options.repeat {
         Some(number) => repeat::repeat(&run, output, number, is_nameless),
         None => once(&run, output, is_new, is_nameless),
@@ -244,6 +248,10 @@ fn named_by_rank_0(output: &Path, run: &Path) -> Option<PathBuf> {
         return None;
     }
     let name = launcher::file_name_of(OsStr::new(first.job.command.first()?))?;
+    let is_its_name = |now: &OsStr| now.to_string_lossy().starts_with(&format!("gyan-{name}-"));
+    if output.file_name().is_some_and(is_its_name) {
+        return None;
+    }
     let named = new_directory(&name).ok()?;
     // It replaces the new directory, which is empty.
     if fs::rename(output, &named).is_err() {
