@@ -12,23 +12,32 @@
 
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod alike;
+mod call;
+mod class;
+mod cost;
+mod coverage;
 mod datatype;
 mod diagnosis;
 mod difference;
 mod figures;
 mod findings;
 mod hosts;
+mod job;
 mod judgement;
 mod knobs;
 mod live;
 mod machine;
 mod messages;
 mod number;
+mod objects;
 mod order;
+mod phase;
 mod process_note;
 #[cfg(test)]
 mod properties;
+mod pvar;
 mod queues;
 mod ranges;
 mod rank;
@@ -37,8 +46,7 @@ mod reader;
 mod readings;
 mod reduction;
 mod regular;
-mod rows;
-mod running;
+mod samples;
 mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -51,9 +59,17 @@ mod units;
 mod values;
 mod variables;
 mod waiting;
+mod watch;
 mod write;
 
+pub use addresses::{Address, LoadedObject, Stack};
 pub use alike::unfold;
+pub use call::{Call, CallSummary, InMpi, InMpiSummary};
+pub use class::{Class, Element, Measure};
+pub use cost::{Clock, Overhead, OverheadSummary};
+pub use coverage::{
+    Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
+};
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use difference::{
@@ -64,6 +80,7 @@ pub use difference::{
 pub use figures::Figure;
 pub use findings::{Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
+pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
@@ -74,32 +91,28 @@ pub use machine::{
     ResourcesSummary, Transport,
 };
 pub use messages::{
-    Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
-    PeerQueues, Stack, Traffic, Watch, WatchSite,
+    EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
+    MetricSummary, PairSummary, PeerQueues, Traffic,
 };
 pub use number::Number;
+pub use objects::{ObjectsMade, ObjectsMadeSummary};
 pub use order::{collected, sort_by};
+pub use phase::{Phase, PhasePvar, PhaseSummary};
 pub use process_note::{ProcessNote, ProcessStart};
+pub use pvar::{Pvar, PvarSummary};
 pub use queues::{OnRank, Quantity, QueueRow, QueueSource};
 pub use ranges::Ranges;
-pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, ObjectsMade,
-    Overhead, Pvar, RankProfile, Skipped, Tool,
-};
+pub use rank::RankProfile;
 pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_tuning,
     read_variables,
 };
 pub use reader::RankReader;
-pub use readings::{Measure, Reading, Readings};
+pub use readings::{Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
-pub use rows::{
-    CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
-    PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,
-};
-pub use running::{
-    Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
+pub use samples::{
+    SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
     add_histogram,
 };
 pub use scaling::{
@@ -107,10 +120,7 @@ pub use scaling::{
 };
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
-pub use summary::{
-    BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, ObjectsMadeSummary,
-    OverheadSummary, Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
-};
+pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};
 pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
     TrafficKind, TrafficSummary,
@@ -127,6 +137,7 @@ pub use variables::{
 pub use waiting::{
     CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks, WaitingSummary,
 };
+pub use watch::{Hit, Watch, WatchSite, WatchSiteSummary, WatchSummary};
 pub use write::{
     json_line, rank_file_name, rank_of_file_name, write_json, write_rank, write_summary,
 };

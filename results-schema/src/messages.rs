@@ -1,102 +1,8 @@
-//! The part of a rank profile about messages and queues: receives that were watched, and what callbacks of the
-//! library reported about each message.
+//! What callbacks of the library reported about each message and each queue: on one rank and over ranks.
 
 use serde::{Deserialize, Serialize};
 
-/// Receives that were called while a variable was above a threshold (after the example tool in MPI 4.1,
-/// 15.3.7).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Watch {
-    /// The variable that was compared, by the library's name.
-    pub variable: String,
-    /// A value above this is a hit. For a vector, the sum over the elements counts.
-    pub threshold: u64,
-    /// Receives at which it was compared.
-    pub receives: u64,
-    /// Receives at which it could not be compared: on communicators for which there is no handle.
-    pub not_compared: u64,
-    /// Receives at which it was above the threshold.
-    pub hits: u64,
-    /// The largest value at a receive, above the threshold or not.
-    pub max: u64,
-    /// Where the hits were, the most frequent first.
-    pub sites: Vec<WatchSite>,
-    /// Hits that are in none of the sites, because there were too many.
-    pub hits_elsewhere: u64,
-    /// The loaded objects that contain the addresses.
-    pub load_map: Vec<LoadedObject>,
-}
-
-/// One place in the program that calls a receive.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct WatchSite {
-    /// The function that is called, by its name in C.
-    pub function: String,
-    /// Where the call returns to.
-    pub call: Address,
-    /// Exact number of hits.
-    pub hits: u64,
-    /// The sum of the values at the hits.
-    pub sum: u64,
-    /// The hit with the largest value.
-    pub worst: Hit,
-    /// At how many hits the stack was recorded, as the budget allowed.
-    pub stacks_taken: u64,
-    /// The stacks that were seen, the most frequent first; not more than a few.
-    pub stacks: Vec<Stack>,
-}
-
-/// A receive that was called while the variable was above the threshold.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Hit {
-    /// The value.
-    pub value: u64,
-    /// The rank in the communicator that was received from; none when that is not known, as for
-    /// `MPI_ANY_SOURCE` without a status and for `MPI_Mrecv`.
-    pub source: Option<i32>,
-    /// The tag; none in the same cases.
-    pub tag: Option<i32>,
-    /// The name of the communicator; none when the call does not say.
-    pub communicator: Option<String>,
-    /// For a variable with an element for each rank of the communicator: the rank with the largest.
-    pub longest_from: Option<u32>,
-}
-
-/// The return addresses of nested calls, the innermost first, without gyan's.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Stack {
-    /// How many of the recorded stacks are this one.
-    pub hits: u64,
-    /// The addresses.
-    pub frames: Vec<Address>,
-}
-
-/// A place in the code.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
-)]
-pub struct Address {
-    /// The object, by its place in the load map; none for code that belongs to no file.
-    pub object: Option<usize>,
-    /// The address as in the symbol table of the object; without an object that in the process.
-    pub address: u64,
-}
-
-/// A program or library that was loaded.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct LoadedObject {
-    /// Its file.
-    pub path: String,
-    /// Its build id in hexadecimal digits, which identifies the build; none when it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub build_id: Option<String>,
-}
+use crate::Statistic;
 
 /// What callbacks of the library reported about messages and the queues that they wait in.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -262,5 +168,80 @@ pub struct EventCount {
     /// Seconds from the start of the run to the last.
     pub last_s: Option<f64>,
     /// The longest time between two.
+    pub gap_max_s: Option<f64>,
+}
+
+/// What one source reported about messages, over the ranks that had it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MessagesSummary {
+    /// Who called back.
+    pub source: MessageSource,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// One row for each metric of which a rank measured something.
+    pub metrics: Vec<MetricSummary>,
+    /// The queues with the most unexpected messages, then with the most posted receives.
+    pub pairs: Vec<PairSummary>,
+    /// How many pairs of ranks there are.
+    pub pairs_seen: u64,
+    /// Messages and receives that are in no pair's row, on all ranks.
+    pub without_peer: u64,
+    /// Requests and messages that were not followed, on all ranks.
+    pub lost: u64,
+}
+
+/// One metric over the ranks; one that measured nothing counts as 0 in the number.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// What is measured.
+    pub metric: Metric,
+    /// Whose messages.
+    pub traffic: Traffic,
+    /// The number of measurements.
+    pub n: Statistic,
+    /// Their sum, over the ranks that measured.
+    pub sum: Statistic,
+    /// The mean of all measurements of all ranks.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
+    pub mean: f64,
+    /// The largest, over the ranks that measured.
+    pub max: Statistic,
+    /// The histograms of all ranks added up.
+    pub histogram: Vec<u64>,
+}
+
+/// The queues of the messages from one rank to another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PairSummary {
+    /// The rank that receives.
+    pub rank: u32,
+    /// The rank that sends, and the queues of what it sends.
+    #[serde(flatten)]
+    pub queues: PeerQueues,
+}
+
+/// The instances of one event of `MPI_T` over the ranks; one without any counts as 0.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EventSummary {
+    /// Its name.
+    pub name: String,
+    /// The name of its source.
+    pub event_source: String,
+    /// The communicator that it is bound to.
+    pub object: Option<String>,
+    /// The number of instances.
+    pub n: Statistic,
+    /// Instances on all ranks that the library could not deliver.
+    pub dropped: u64,
+    /// Seconds from the start of the run to the first on any rank.
+    pub first_s: Option<f64>,
+    /// Seconds from the start of the run to the last on any rank.
+    pub last_s: Option<f64>,
+    /// The longest time between two on any rank.
     pub gap_max_s: Option<f64>,
 }

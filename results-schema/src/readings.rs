@@ -5,47 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Element, Number, PhasePvar, Pvar, Samples, Values};
-
-/// Which reading of a variable it is.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Deserialize,
-    Eq,
-    Hash,
-    Ord,
-    PartialEq,
-    PartialOrd,
-    Serialize,
-    strum::IntoStaticStr,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Measure {
-    /// The reading at the end minus the one at the start.
-    Delta,
-    /// The reading at the start, after `MPI_Init`.
-    Start,
-    /// The reading at the end, before `MPI_Finalize`.
-    End,
-    /// The smallest reading while the program ran.
-    SampledMin,
-    /// The mean reading while the program ran.
-    SampledMean,
-    /// The largest reading while the program ran.
-    SampledMax,
-}
-
-impl Measure {
-    /// As in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
+use crate::{Class, Element, Measure, Number, PhasePvar, Pvar, Samples, Values};
 
 /// One number of one variable on one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]

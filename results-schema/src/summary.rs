@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallSummary, Clock, CvarSetting, Efficiencies, Ending, EventSummary, Finding, HostDifference,
-    HostSummary, Job, Knob, MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary,
-    PvarSummary, ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
+    BadEnding, CallSummary, Clock, CoverageSummary, CvarSetting, Efficiencies, EventSummary,
+    Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary, MessagesSummary,
+    Mpi, ObjectsMadeSummary, OverheadSummary, PhaseSummary, PlacementSummary, PvarSummary,
+    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
     WaitingSummary, WatchSummary,
 };
 
@@ -187,21 +188,6 @@ pub struct ReducedInMpi {
     pub profiles: Vec<u32>,
 }
 
-/// A rank that did not end with `MPI_Finalize`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct BadEnding {
-    /// The rank.
-    pub rank: u32,
-    /// What ended it.
-    pub how: Ending,
-    /// The code.
-    pub code: i32,
-    /// Seconds from the start to the last data.
-    #[serde(default)]
-    pub elapsed_s: f64,
-}
-
 /// A file of the run directory that is not part of the summary.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -210,113 +196,6 @@ pub struct LeftOut {
     pub file: String,
     /// Why it was left out.
     pub reason: String,
-}
-
-/// The time in MPI functions on the ranks: an estimate from the calls that were timed.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct InMpiSummary {
-    /// Seconds, summed over all threads of a rank.
-    pub time_s: Statistic,
-    /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
-    /// not know its own; the sum is then a lower bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_error_s: Option<f64>,
-    /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
-    /// is not known.
-    pub share: Statistic,
-}
-
-/// The coverage blocks of all ranks.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct CoverageSummary {
-    /// The largest number of variables that the library exports on any rank.
-    pub exported: usize,
-    /// The largest number of variables read on any rank.
-    pub sampled: usize,
-    /// The variables that some rank did not read.
-    pub skipped: Vec<SkippedSummary>,
-    /// The communicators, windows and files that are missing.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<ObjectsLeftOutSummary>,
-    /// What is missing from events and the watch.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<String>,
-    /// What would give more.
-    pub advice: Vec<String>,
-}
-
-/// A variable that some rank did not read.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct SkippedSummary {
-    /// Its index in the library.
-    pub index: usize,
-    /// Its name, if the library gives one.
-    pub name: Option<String>,
-    /// Why it was not read.
-    pub reason: String,
-    /// How many ranks did not read it.
-    pub ranks: u64,
-}
-
-/// Communicators, windows or files that the profiles of some ranks do not cover.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ObjectsLeftOutSummary {
-    /// One of them: its kind and its size in ranks.
-    pub what: String,
-    /// How many, on the ranks that left some out.
-    pub number: Statistic,
-    /// Why.
-    pub reason: String,
-}
-
-/// What gyan cost on the ranks.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct OverheadSummary {
-    /// Seconds in `MPI_T_init_thread` of the library.
-    pub mpit_init_s: Statistic,
-    /// Seconds added to `MPI_Init`.
-    pub init_s: Statistic,
-    /// Seconds spent reading variables in between.
-    pub sampling_s: Statistic,
-    /// Seconds spent counting and timing calls; none when no rank reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wrappers_s: Option<Statistic>,
-    /// Seconds in callbacks of the library, over the ranks that report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub events_s: Option<Statistic>,
-    /// Seconds added to the end.
-    pub finalize_s: Statistic,
-    /// Share of the run.
-    pub share: Statistic,
-    /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
-    /// when no rank reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub running_share: Option<Statistic>,
-    /// The share that the budget allows, according to the lowest rank; none for no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<f64>,
-    /// The ranks on which gyan cost more than that.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub over_budget: Vec<u32>,
-}
-
-/// Objects of MPI of one kind over the ranks that made some.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ObjectsMadeSummary {
-    /// `communicator`, `window` or `file`.
-    pub kind: String,
-    /// Those that came back from calls.
-    pub made: Statistic,
-    /// Those that were freed.
-    pub freed: Statistic,
-    /// Those that a rank made and did not free; below 0 where it freed more.
-    pub left: Statistic,
 }
 
 /// A warning and how many ranks gave it.

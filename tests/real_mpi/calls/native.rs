@@ -85,6 +85,7 @@ fn headers() -> Vec<Header> {
 }
 
 #[test]
+#[ignore = "fills the machine: scripts/test runs it alone"]
 fn the_tables_are_what_mpi_h_of_every_mpi_says() {
     let headers = headers();
     let (first, others) = headers.split_first().unwrap();
@@ -193,6 +194,7 @@ fn counts_and_readings(
 }
 
 #[test]
+#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_program() {
     for mpi in MPIS {
         let folder = libraries(mpi, "native");
@@ -214,6 +216,7 @@ fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_p
 
 /// Of Debian's, MPICH has a static library.
 #[test]
+#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_program_that_contains_its_mpi_is_profiled() {
     let arguments = ["test", "--lib", "--features", "static", "next::linked"];
     let (_, compiler) = MPICH.environment();
@@ -246,6 +249,7 @@ fn a_program_that_contains_its_mpi_is_profiled() {
 }
 
 #[test]
+#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_library_built_for_another_mpi_stays_off_and_says_so() {
     for (mpi, other) in [(MPICH, OPENMPI), (OPENMPI, MPICH)] {
         let here = TempDir::new().unwrap();
@@ -261,6 +265,7 @@ fn a_library_built_for_another_mpi_stays_off_and_says_so() {
 }
 
 #[test]
+#[ignore = "fills the machine: scripts/test runs it alone"]
 fn an_mpi_that_no_table_knows_is_left_alone_with_one_line_that_helps() {
     let here = TempDir::new().unwrap();
     let source = root().join("tests/programs/unknown_mpi.c");

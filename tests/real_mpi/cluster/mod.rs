@@ -167,6 +167,7 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
 /// `gyan tune` within the allocation of a batch script. What is measured is the same in each run, so that nothing can beat
 /// the default, and the tune is short.
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_setting_is_tuned_on_two_hosts_in_an_allocation_of_slurm() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
     if !cluster.has_slurm() {

@@ -1,0 +1,96 @@
+//! What gyan cost, and the clock by which it is known: on one rank and over ranks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Statistic;
+
+/// The clock that gyan reads the time from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Clock {
+    /// `tsc` (the processor's counter, where it is invariant) or `clock_gettime`.
+    pub source: String,
+    /// What one reading costs, in seconds.
+    pub read_s: f64,
+    /// Whether that is so slow that fewer calls are timed.
+    pub slow: bool,
+}
+
+/// The time that gyan spent in this process.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Overhead {
+    /// Seconds in `MPI_T_init_thread` of the library.
+    pub mpit_init_s: f64,
+    /// Seconds that gyan added to `MPI_Init`, `mpit_init_s` excluded.
+    pub init_s: f64,
+    /// Seconds that gyan spent reading variables in between: at calls, when objects came and went,
+    /// and between phases; and writing to the live file.
+    #[serde(default)]
+    pub sampling_s: f64,
+    /// Seconds that gyan spent counting and timing calls, summed over all threads: their numbers times the cost
+    /// of each, measured at the start.
+    #[serde(default)]
+    pub wrappers_s: f64,
+    /// Seconds that gyan spent in callbacks of the library, summed over all threads: their number times the
+    /// measured cost of some of them.
+    #[serde(default)]
+    pub events_s: f64,
+    /// Seconds that gyan added to the end, up to the last write of this profile.
+    pub finalize_s: f64,
+    /// `(init_s + sampling_s + wrappers_s + events_s + finalize_s) / elapsed_s`.
+    pub share: f64,
+    /// `(sampling_s + wrappers_s + events_s) / elapsed_s`: the cost that the budget limits.
+    #[serde(default)]
+    pub running_share: f64,
+    /// The share that `GYAN_BUDGET` allows; none for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+}
+
+impl Overhead {
+    /// Seconds that the run took longer to begin because of gyan. In MPI libraries that would do the work of
+    /// `mpit_init_s` themselves, `MPI_Init` is shorter for it.
+    #[must_use]
+    pub fn start_s(&self) -> f64 {
+        self.mpit_init_s + self.init_s
+    }
+
+    /// Whether gyan cost more than it was allowed to.
+    #[must_use]
+    pub fn is_over_budget(&self) -> bool {
+        self.budget.is_some_and(|budget| self.running_share > budget)
+    }
+}
+
+/// What gyan cost on the ranks.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct OverheadSummary {
+    /// Seconds in `MPI_T_init_thread` of the library.
+    pub mpit_init_s: Statistic,
+    /// Seconds added to `MPI_Init`.
+    pub init_s: Statistic,
+    /// Seconds spent reading variables in between.
+    pub sampling_s: Statistic,
+    /// Seconds spent counting and timing calls; none when no rank reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrappers_s: Option<Statistic>,
+    /// Seconds in callbacks of the library, over the ranks that report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_s: Option<Statistic>,
+    /// Seconds added to the end.
+    pub finalize_s: Statistic,
+    /// Share of the run.
+    pub share: Statistic,
+    /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
+    /// when no rank reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_share: Option<Statistic>,
+    /// The share that the budget allows, according to the lowest rank; none for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// The ranks on which gyan cost more than that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_budget: Vec<u32>,
+}

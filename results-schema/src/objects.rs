@@ -1,0 +1,31 @@
+//! The objects of MPI that the program made: on one rank and over ranks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Statistic;
+
+/// Objects of MPI of one kind that came back from calls of a rank, and those that it freed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ObjectsMade {
+    /// `communicator`, `window` or `file`.
+    pub kind: String,
+    /// Handles that are not null.
+    pub made: u64,
+    /// Freed, closed or disconnected.
+    pub freed: u64,
+}
+
+/// Objects of MPI of one kind over the ranks that made some.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ObjectsMadeSummary {
+    /// `communicator`, `window` or `file`.
+    pub kind: String,
+    /// Those that came back from calls.
+    pub made: Statistic,
+    /// Those that were freed.
+    pub freed: Statistic,
+    /// Those that a rank made and did not free; below 0 where it freed more.
+    pub left: Statistic,
+}

@@ -1,0 +1,107 @@
+//! A phase of the program: on one rank and over ranks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Call, CallSummary, Class, PvarSummary, Samples, SamplesSummary, Statistic, Values};
+
+/// What happened while the program was in one phase.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Phase {
+    /// Its name: that given to `gyan_phase_begin`, after those of the phases around it (`step/exchange`), or
+    /// `level N` of `MPI_Pcontrol`; empty for time outside all phases, and `off` for time between
+    /// `MPI_Pcontrol(0)` and `MPI_Pcontrol(1)`, which is nowhere else in the profile.
+    pub name: String,
+    /// How often it began.
+    pub entries: u64,
+    /// Seconds in it, without the phases inside it.
+    pub time_s: f64,
+    /// The functions that were called in it, without the phases inside it.
+    pub calls: Vec<Call>,
+    /// How many stretches of time it consists of: one starts when the phase begins, and after each phase inside
+    /// it.
+    pub stretches: u64,
+    /// How many of those had the variables read at both ends; for the others the budget did not allow it, and
+    /// `delta` does not include them.
+    pub stretches_read: u64,
+    /// The variables that changed or were sampled in it.
+    pub pvars: Vec<PhasePvar>,
+}
+
+/// A variable in one phase.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhasePvar {
+    /// Its name.
+    pub name: String,
+    /// Its class according to the library.
+    pub class: Class,
+    /// The class that it behaves as, if the library is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaves_as: Option<Class>,
+    /// The object that it is bound to.
+    pub object: Option<String>,
+    /// How much a variable that accumulates grew in the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Values>,
+    /// Its readings in the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+}
+
+impl PhasePvar {
+    /// As [`Pvar::identity`](crate::Pvar::identity).
+    #[must_use]
+    pub fn identity(&self) -> (&str, Class, Option<&str>) {
+        (&self.name, self.class, self.object.as_deref())
+    }
+
+    /// Adds what the same variable did after MPI was initialised again. False when it is not the same variable.
+    pub fn continued(&mut self, later: &PhasePvar) -> bool {
+        if self.identity() != later.identity() {
+            return false;
+        }
+        let PhasePvar { name: _, class: _, behaves_as: _, object: _, delta, samples } = later;
+        match (&self.delta, delta) {
+            (Some(own), Some(later)) => self.delta = own.plus(later),
+            (None, later) => self.delta.clone_from(later),
+            (Some(_), None) => {}
+        }
+        match (&mut self.samples, samples) {
+            (Some(own), Some(later)) => own.extend(later),
+            (own @ None, later) => own.clone_from(later),
+            (Some(_), None) => {}
+        }
+        true
+    }
+}
+
+/// One phase of the program; a rank that was never in it counts as 0.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhaseSummary {
+    /// Its name; empty for time outside all phases, `off` for time with gyan switched off.
+    pub name: String,
+    /// How often it began.
+    pub entries: Statistic,
+    /// Seconds in it, without the phases inside it.
+    pub time_s: Statistic,
+    /// Seconds of those in MPI functions that were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_mpi_s: Option<Statistic>,
+    /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_s: Option<Statistic>,
+    /// One row for each function that a rank called in it.
+    pub calls: Vec<CallSummary>,
+    /// How many stretches of time it consists of, on all ranks.
+    pub stretches: u64,
+    /// How many of those had the variables read at both ends.
+    pub stretches_read: u64,
+    /// One row for each variable, object, element and measure, over the ranks that read it in this
+    /// phase; without differences that are 0 on every rank.
+    pub pvars: Vec<PvarSummary>,
+    /// One row for each variable and object that a rank sampled in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<SamplesSummary>,
+}
