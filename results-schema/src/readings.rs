@@ -3,8 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{Class, Element, Measure, Number, PhasePvar, Pvar, Samples, Values};
 
 /// One number of one variable on one rank.

@@ -25,6 +25,7 @@ pub enum Unit {
 
 impl Unit {
     /// As it stands behind a number: `s`, `bytes`, `/s`, or nothing for a number of things or a share.
+    #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
@@ -35,6 +36,7 @@ impl Unit {
     }
 
     /// The unit of this symbol; a number of things for any that is not known.
+    #[must_use]
     pub fn from_symbol(symbol: &str) -> Unit {
         let all = [Unit::Seconds, Unit::Bytes, Unit::PerSecond];
         all.into_iter().find(|unit| unit.symbol() == symbol).unwrap_or(Unit::Count)
@@ -58,6 +60,7 @@ pub enum Fidelity {
 
 impl Fidelity {
     /// In words.
+    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Fidelity::Exact => "exact",
