@@ -82,13 +82,14 @@ fn a_run_that_is_killed_keeps_the_name_that_it_began_with() {
     let here = TempDir::new().unwrap();
     let mut command = gyan();
     command.current_dir(&here).args(["run", "--", "mpirun.openmpi", "--oversubscribe"]);
-    command.args(["--display-topo", "-n", "2"]).arg(OPENMPI.program("endings"));
-    command.args(["signal", "9"]);
+    // Rank 0 would call it after the program that the shell becomes.
+    let becomes = format!("exec {} signal 9", OPENMPI.program("endings").display());
+    command.args(["--display-topo", "-n", "2", "sh", "-c", &becomes]);
     let outcome = run(&mut command);
     assert_ne!(outcome.code, 0, "{}", outcome.stderr);
     let directory = only_run_directory(here.path());
     let name = directory.file_name().unwrap().to_string_lossy();
-    assert!(name.starts_with("gyan-run-"), "{name}");
+    assert!(name.starts_with("gyan-sh-"), "{name}");
     assert!(outcome.stderr.contains(&format!("profiles in {name};")), "{}", outcome.stderr);
 }
 
