@@ -248,8 +248,9 @@ fn named_by_rank_0(output: &Path, run: &Path) -> Option<PathBuf> {
         return None;
     }
     let name = launcher::file_name_of(OsStr::new(first.job.command.first()?))?;
-    let is_its_name = |now: &OsStr| now.to_string_lossy().starts_with(&format!("gyan-{name}-"));
-    if output.file_name().is_some_and(is_its_name) {
+    // Without its id, which has no such sign.
+    let now = output.file_name()?.to_string_lossy();
+    if now.rsplit_once('-').is_some_and(|(now, _)| now == format!("gyan-{name}")) {
         return None;
     }
     let named = new_directory(&name).ok()?;
