@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Statistic;
+use crate::merge::{Each, SumOfErrors, reduced};
+use crate::statistics::{Statistic, Statistics};
 
 /// How often a function of MPI was called, and how long that took.
 ///
@@ -47,38 +48,39 @@ pub struct Call {
     pub size_histogram_bytes: Vec<u64>,
 }
 
-/// How often a function was called and how long that took; a rank that never called it counts as 0.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct CallSummary {
-    /// Name of the function.
-    pub name: String,
-    /// The number of calls.
-    pub count: Statistic,
-    /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Statistic>,
-    /// How many calls were timed, on all ranks.
-    #[serde(default)]
-    pub timed: u64,
-    /// Seconds in all calls, over the ranks that know it; none when no rank does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_s: Option<Statistic>,
-    /// The standard error of the sum over the ranks; none when a rank has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_error_s: Option<f64>,
-    /// Seconds of the longest call, over the ranks that timed one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_max_s: Option<Statistic>,
-    /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub time_histogram: Vec<u64>,
-    /// How many calls on all ranks moved 0 bytes, 1, [2, 4), [4, 8), ... bytes; exact.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub size_histogram: Vec<u64>,
-    /// The bytes of the calls in each of those bars.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub size_histogram_bytes: Vec<u64>,
+reduced! {
+    /// How often a function was called and how long that took; a rank that never called it counts as 0.
+    Call => CallReduction => CallSummary by (
+        /// Name of the function.
+        name: String,
+    ) {
+        /// The number of calls.
+        count: Statistic = Each,
+        /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<Statistic> = Option<Each>,
+        /// How many calls were timed, on all ranks.
+        #[serde(default)]
+        timed: u64 = u64,
+        /// Seconds in all calls, over the ranks that know it; none when no rank does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_s: Option<Statistic> = Option<Each>,
+        /// The standard error of the sum over the ranks; none when a rank has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_error_s: Option<f64> = SumOfErrors => |call| call.time_s.map(|_| call.time_error_s),
+        /// Seconds of the longest call, over the ranks that timed one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_max_s: Option<Statistic> = Option<Statistics>,
+        /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        time_histogram: Vec<u64> = Vec<u64>,
+        /// How many calls on all ranks moved 0 bytes, 1, [2, 4), [4, 8), ... bytes; exact.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        size_histogram: Vec<u64> = Vec<u64>,
+        /// The bytes of the calls in each of those bars.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        size_histogram_bytes: Vec<u64> = Vec<u64>,
+    } without ()
 }
 
 /// The time that a rank spent inside MPI functions: an estimate from the calls that were timed.
@@ -112,17 +114,17 @@ impl InMpi {
     }
 }
 
-/// The time in MPI functions on the ranks: an estimate from the calls that were timed.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct InMpiSummary {
-    /// Seconds, summed over all threads of a rank.
-    pub time_s: Statistic,
-    /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
-    /// not know its own; the sum is then a lower bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_error_s: Option<f64>,
-    /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
-    /// is not known.
-    pub share: Statistic,
+reduced! {
+    /// The time in MPI functions on the ranks: an estimate from the calls that were timed.
+    InMpi => InMpiReduction => InMpiSummary by () {
+        /// Seconds, summed over all threads of a rank.
+        time_s: Statistic = Statistics,
+        /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
+        /// not know its own; the sum is then a lower bound.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_error_s: Option<f64> = SumOfErrors,
+        /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
+        /// is not known.
+        share: Statistic = Statistics,
+    } without (threads, wall_s)
 }

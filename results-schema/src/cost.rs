@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Statistic;
+use crate::merge::{Lowest, reduced};
+use crate::ranges::Ranges;
+use crate::statistics::{Statistic, Statistics};
 
 /// The clock that gyan reads the time from.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -63,34 +65,41 @@ impl Overhead {
     }
 }
 
-/// What gyan cost on the ranks.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct OverheadSummary {
-    /// Seconds in `MPI_T_init_thread` of the library.
-    pub mpit_init_s: Statistic,
-    /// Seconds added to `MPI_Init`.
-    pub init_s: Statistic,
-    /// Seconds spent reading variables in between.
-    pub sampling_s: Statistic,
-    /// Seconds spent counting and timing calls; none when no rank reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wrappers_s: Option<Statistic>,
-    /// Seconds in callbacks of the library, over the ranks that report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub events_s: Option<Statistic>,
-    /// Seconds added to the end.
-    pub finalize_s: Statistic,
-    /// Share of the run.
-    pub share: Statistic,
-    /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
-    /// when no rank reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub running_share: Option<Statistic>,
-    /// The share that the budget allows, according to the lowest rank; none for no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<f64>,
-    /// The ranks on which gyan cost more than that.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub over_budget: Vec<u32>,
+reduced! {
+    /// What gyan cost on the ranks.
+    Overhead => OverheadReduction => OverheadSummary by () {
+        /// Seconds in `MPI_T_init_thread` of the library.
+        mpit_init_s: Statistic = Statistics,
+        /// Seconds added to `MPI_Init`.
+        init_s: Statistic = Statistics,
+        /// Seconds spent reading variables in between.
+        sampling_s: Statistic = Statistics,
+        /// Seconds spent counting and timing calls; none when no rank reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wrappers_s: Option<Statistic> = Option<Statistics> => |of| Some(of.wrappers_s),
+        /// Seconds in callbacks of the library, over the ranks that report it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        events_s: Option<Statistic> = Option<Statistics> => |of| Some(of.events_s),
+        /// Seconds added to the end.
+        finalize_s: Statistic = Statistics,
+        /// Share of the run.
+        share: Statistic = Statistics,
+        /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
+        /// when no rank reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        running_share: Option<Statistic> = Option<Statistics> => |of| Some(of.running_share),
+        /// The share that the budget allows, according to the lowest rank; none for no limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<f64> = Lowest<Option<f64>>,
+        /// The ranks on which gyan cost more than that.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        + over_budget: Vec<u32> = Ranges => |of| of.is_over_budget(),
+    } without ()
+}
+
+impl OverheadReduction {
+    /// For a rank of a gyan that did not time calls, and reported neither the cost of that nor a budget.
+    pub(crate) fn forget_running(&mut self) {
+        (self.wrappers_s, self.events_s, self.running_share) = Default::default();
+    }
 }

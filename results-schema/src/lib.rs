@@ -29,6 +29,7 @@ mod judgement;
 mod knobs;
 mod live;
 mod machine;
+mod merge;
 mod messages;
 mod number;
 mod objects;
@@ -90,6 +91,7 @@ pub use machine::{
     Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, PlacementSummary, Resources,
     ResourcesSummary, Transport,
 };
+pub use merge::add_histogram;
 pub use messages::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
     MetricSummary, PairSummary, PeerQueues, Traffic,
@@ -113,7 +115,6 @@ pub use reduction::{Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
 pub use samples::{
     SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
-    add_histogram,
 };
 pub use scaling::{
     Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,

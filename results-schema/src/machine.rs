@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Statistic;
+use crate::merge::reduced;
+use crate::ranges::Ranges;
+use crate::statistics::{Statistic, Statistics};
 
 /// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank on
 /// each host, or by every rank if the launcher does not say which is the first.
@@ -182,32 +184,38 @@ pub struct Crowded {
     pub free_cores: u64,
 }
 
-/// What the ranks used, over the ranks that report it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ResourcesSummary {
-    /// Number of logical processors that a rank may run on.
-    pub processors: Statistic,
-    /// Bytes of memory that the control group of a rank may use, over the ranks that have such a limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_limit_bytes: Option<Statistic>,
-    /// Seconds of processor time in the program.
-    pub user_s: Statistic,
-    /// Seconds of processor time in the kernel.
-    pub system_s: Statistic,
-    /// How often a thread gave up its processor.
-    pub voluntary_switches: Statistic,
-    /// How often the kernel took its processor from a thread.
-    pub involuntary_switches: Statistic,
-    /// Seconds for which the first thread was ready to run and had no processor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processor_wait_s: Option<Statistic>,
-    /// Page faults without input or output.
-    pub minor_faults: Statistic,
-    /// Page faults that had to read.
-    pub major_faults: Statistic,
-    /// The most memory that the process had resident, in bytes.
-    pub peak_memory_bytes: Statistic,
+reduced! {
+    /// What the ranks used, over the ranks that report it.
+    Resources => ResourcesReduction => ResourcesSummary by () {
+        /// Number of logical processors that a rank may run on.
+        processors: Statistic = Statistics => |of| of.processors.parse::<Ranges>().unwrap_or_default().len(),
+        /// Bytes of memory that the control group of a rank may use, over the ranks that have such a limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + memory_limit_bytes: Option<Statistic> = Option<Statistics> => |of| of.memory_limit_bytes(),
+        /// Seconds of processor time in the program.
+        user_s: Statistic = Statistics,
+        /// Seconds of processor time in the kernel.
+        system_s: Statistic = Statistics,
+        /// How often a thread gave up its processor.
+        voluntary_switches: Statistic = Statistics,
+        /// How often the kernel took its processor from a thread.
+        involuntary_switches: Statistic = Statistics,
+        /// Seconds for which the first thread was ready to run and had no processor.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        processor_wait_s: Option<Statistic> = Option<Statistics>,
+        /// Page faults without input or output.
+        minor_faults: Statistic = Statistics,
+        /// Page faults that had to read.
+        major_faults: Statistic = Statistics,
+        /// The most memory that the process had resident, in bytes.
+        peak_memory_bytes: Statistic = Statistics,
+    } without (cgroup, start_peak_memory_bytes)
+}
+
+impl Resources {
+    fn memory_limit_bytes(&self) -> Option<u64> {
+        self.cgroup.as_ref()?.memory_limit_bytes
+    }
 }
 
 // serde passes a reference.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Statistic;
+use crate::merge::{Each, Later, Least, Most, reduced};
+use crate::statistics::{Statistic, Statistics};
 
 /// What callbacks of the library reported about messages and the queues that they wait in.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -191,26 +192,27 @@ pub struct MessagesSummary {
     pub lost: u64,
 }
 
-/// One metric over the ranks; one that measured nothing counts as 0 in the number.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct MetricSummary {
-    /// What is measured.
-    pub metric: Metric,
-    /// Whose messages.
-    pub traffic: Traffic,
-    /// The number of measurements.
-    pub n: Statistic,
-    /// Their sum, over the ranks that measured.
-    pub sum: Statistic,
-    /// The mean of all measurements of all ranks.
-    #[serde(with = "crate::number::double")]
-    #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
-    pub mean: f64,
-    /// The largest, over the ranks that measured.
-    pub max: Statistic,
-    /// The histograms of all ranks added up.
-    pub histogram: Vec<u64>,
+reduced! {
+    /// One metric over the ranks; one that measured nothing counts as 0 in the number.
+    MessageMetric => MetricReduction => MetricSummary by (
+        /// What is measured.
+        metric: Metric,
+        /// Whose messages.
+        traffic: Traffic,
+    ) {
+        /// The number of measurements.
+        n: Statistic = Each,
+        /// Their sum, over the ranks that measured.
+        sum: Statistic = Statistics,
+        /// The mean of all measurements of all ranks.
+        #[serde(with = "crate::number::double")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
+        + mean: f64 = Later,
+        /// The largest, over the ranks that measured.
+        max: Statistic = Statistics,
+        /// The histograms of all ranks added up.
+        histogram: Vec<u64> = Vec<u64>,
+    } without ()
 }
 
 /// The queues of the messages from one rank to another.
@@ -224,24 +226,25 @@ pub struct PairSummary {
     pub queues: PeerQueues,
 }
 
-/// The instances of one event of `MPI_T` over the ranks; one without any counts as 0.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct EventSummary {
-    /// Its name.
-    pub name: String,
-    /// The name of its source.
-    pub event_source: String,
-    /// The communicator that it is bound to.
-    pub object: Option<String>,
-    /// The number of instances.
-    pub n: Statistic,
-    /// Instances on all ranks that the library could not deliver.
-    pub dropped: u64,
-    /// Seconds from the start of the run to the first on any rank.
-    pub first_s: Option<f64>,
-    /// Seconds from the start of the run to the last on any rank.
-    pub last_s: Option<f64>,
-    /// The longest time between two on any rank.
-    pub gap_max_s: Option<f64>,
+reduced! {
+    /// The instances of one event of `MPI_T` over the ranks; one without any counts as 0.
+    EventCount => EventReduction => EventSummary by (
+        /// Its name.
+        name: String,
+        /// The name of its source.
+        event_source: String,
+        /// The communicator that it is bound to.
+        object: Option<String>,
+    ) {
+        /// The number of instances.
+        n: Statistic = Each,
+        /// Instances on all ranks that the library could not deliver.
+        dropped: u64 = u64,
+        /// Seconds from the start of the run to the first on any rank.
+        first_s: Option<f64> = Least,
+        /// Seconds from the start of the run to the last on any rank.
+        last_s: Option<f64> = Most,
+        /// The longest time between two on any rank.
+        gap_max_s: Option<f64> = Most,
+    } without ()
 }

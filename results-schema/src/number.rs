@@ -18,6 +18,18 @@ pub enum Number {
     Double(f64),
 }
 
+impl From<u64> for Number {
+    fn from(number: u64) -> Number {
+        Number::Integer(number.into())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Number {
+        Number::Double(number)
+    }
+}
+
 impl Number {
     /// The nearest double.
     #[must_use]

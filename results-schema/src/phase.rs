@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merge::{Each, Later, reduced};
 use crate::{Call, CallSummary, Class, PvarSummary, Samples, SamplesSummary, Statistic, Values};
 
 /// What happened while the program was in one phase.
@@ -76,32 +77,40 @@ impl PhasePvar {
     }
 }
 
-/// One phase of the program; a rank that was never in it counts as 0.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct PhaseSummary {
-    /// Its name; empty for time outside all phases, `off` for time with gyan switched off.
-    pub name: String,
-    /// How often it began.
-    pub entries: Statistic,
-    /// Seconds in it, without the phases inside it.
-    pub time_s: Statistic,
-    /// Seconds of those in MPI functions that were timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_mpi_s: Option<Statistic>,
-    /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub useful_s: Option<Statistic>,
-    /// One row for each function that a rank called in it.
-    pub calls: Vec<CallSummary>,
-    /// How many stretches of time it consists of, on all ranks.
-    pub stretches: u64,
-    /// How many of those had the variables read at both ends.
-    pub stretches_read: u64,
-    /// One row for each variable, object, element and measure, over the ranks that read it in this
-    /// phase; without differences that are 0 on every rank.
-    pub pvars: Vec<PvarSummary>,
-    /// One row for each variable and object that a rank sampled in it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples: Vec<SamplesSummary>,
+reduced! {
+    /// One phase of the program; a rank that was never in it counts as 0.
+    Phase => PhaseReduction => PhaseSummary by (
+        /// Its name; empty for time outside all phases, `off` for time with gyan switched off.
+        name: String,
+    ) {
+        /// How often it began.
+        entries: Statistic = Each,
+        /// Seconds in it, without the phases inside it.
+        time_s: Statistic = Each,
+        /// Seconds of those in MPI functions that were timed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + in_mpi_s: Option<Statistic> = Option<Each> => |phase| Some(phase.in_mpi_s()),
+        /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + useful_s: Option<Statistic> = Option<Each>,
+        /// One row for each function that a rank called in it.
+        calls: Vec<CallSummary> = Later,
+        /// How many stretches of time it consists of, on all ranks.
+        stretches: u64 = u64,
+        /// How many of those had the variables read at both ends.
+        stretches_read: u64 = u64,
+        /// One row for each variable, object, element and measure, over the ranks that read it in this
+        /// phase; without differences that are 0 on every rank.
+        pvars: Vec<PvarSummary> = Later,
+        /// One row for each variable and object that a rank sampled in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        + samples: Vec<SamplesSummary> = Later,
+    } without ()
+}
+
+impl Phase {
+    /// Seconds in the functions that were timed.
+    pub(crate) fn in_mpi_s(&self) -> f64 {
+        self.calls.iter().filter_map(|call| call.time_s).sum()
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::merge::add_histogram;
 use crate::{Class, Number, Statistic};
 
 /// The readings of a variable while the program ran, at calls of MPI functions.
@@ -210,16 +211,6 @@ fn lesser(one: Number, other: Number) -> Number {
 
 fn greater(one: Number, other: Number) -> Number {
     if other.compare(one).is_gt() { other } else { one }
-}
-
-/// Adds the bars of one histogram to another's.
-pub fn add_histogram(histogram: &mut Vec<u64>, other: &[u64]) {
-    if histogram.len() < other.len() {
-        histogram.resize(other.len(), 0);
-    }
-    for (own, other) in histogram.iter_mut().zip(other) {
-        *own = own.saturating_add(*other);
-    }
 }
 
 #[cfg(test)]

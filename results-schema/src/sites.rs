@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LoadedObject, Statistic};
+use crate::addresses::LoadedObject;
+use crate::merge::{Later, SumOfErrors, SumOfVariances, reduced};
+use crate::statistics::{Statistic, Statistics};
 
 /// The places in the program that call MPI, provided that some of their calls were timed.
 ///
@@ -94,33 +96,34 @@ pub struct SitesSummary {
     pub load_map: Vec<LoadedObject>,
 }
 
-/// The calls of one function from one place, over the ranks that made one there.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct SiteSummary {
-    /// The function that is called, by its name in C.
-    pub function: String,
-    /// The address that the call returns to; none for sites beyond those that are kept apart.
-    pub call: Option<usize>,
-    /// The number of calls, an estimate.
-    pub calls: Statistic,
-    /// The standard error of the sum of `calls`; none when a rank cannot tell its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls_error: Option<f64>,
-    /// How many calls were timed, on all ranks.
-    pub timed: u64,
-    /// Seconds in the calls, an estimate.
-    pub time_s: Statistic,
-    /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_error_s: Option<f64>,
-    /// Seconds of the longest call that was timed.
-    pub time_max_s: Statistic,
-    /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Statistic>,
-    /// At how many of the timed calls the stack was recorded, on all ranks.
-    pub stacks_taken: u64,
-    /// The stacks that were seen, the one with the most time first.
-    pub stacks: Vec<SiteStack>,
+reduced! {
+    /// The calls of one function from one place, over the ranks that made one there.
+    Site => SiteReduction => SiteSummary by (
+        /// The function that is called, by its name in C.
+        function: String,
+        /// The address that the call returns to; none for sites beyond those that are kept apart.
+        call: Option<usize>,
+    ) {
+        /// The number of calls, an estimate.
+        calls: Statistic = Statistics,
+        /// The standard error of the sum of `calls`; none when a rank cannot tell its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        calls_error: Option<f64> = SumOfVariances,
+        /// How many calls were timed, on all ranks.
+        timed: u64 = u64,
+        /// Seconds in the calls, an estimate.
+        time_s: Statistic = Statistics,
+        /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_error_s: Option<f64> = SumOfErrors,
+        /// Seconds of the longest call that was timed.
+        time_max_s: Statistic = Statistics,
+        /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<Statistic> = Option<Statistics>,
+        /// At how many of the timed calls the stack was recorded, on all ranks.
+        stacks_taken: u64 = u64,
+        /// The stacks that were seen, the one with the most time first.
+        stacks: Vec<SiteStack> = Later,
+    } without ()
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, LoadedObject, Stack, Statistic};
+use crate::addresses::{Address, LoadedObject, Stack};
+use crate::merge::{Later, reduced};
+use crate::statistics::{Statistic, Statistics};
 
 /// Receives that were called while a variable was above a threshold (after the example tool in MPI 4.1,
 /// 15.3.7).
@@ -66,48 +68,50 @@ pub struct Hit {
     pub longest_from: Option<u32>,
 }
 
-/// The receives that were watched on the ranks that compared one variable with one threshold.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct WatchSummary {
-    /// The variable, by the library's name.
-    pub variable: String,
-    /// A value above this is a hit.
-    pub threshold: u64,
-    /// Receives at which it was compared.
-    pub receives: Statistic,
-    /// Receives at which it could not be compared, on all ranks.
-    pub not_compared: u64,
-    /// Receives at which it was above the threshold.
-    pub hits: Statistic,
-    /// The largest value at a receive.
-    pub max: Statistic,
-    /// Where the hits were, the most hits on all ranks first.
-    pub sites: Vec<WatchSiteSummary>,
-    /// Hits on all ranks that are in none of the sites.
-    pub hits_elsewhere: u64,
-    /// The objects that contain the addresses.
-    pub load_map: Vec<LoadedObject>,
+reduced! {
+    /// The receives that were watched on the ranks that compared one variable with one threshold.
+    Watch => WatchReduction => WatchSummary by (
+        /// The variable, by the library's name.
+        variable: String,
+        /// A value above this is a hit.
+        threshold: u64,
+    ) {
+        /// Receives at which it was compared.
+        receives: Statistic = Statistics,
+        /// Receives at which it could not be compared, on all ranks.
+        not_compared: u64 = u64,
+        /// Receives at which it was above the threshold.
+        hits: Statistic = Statistics,
+        /// The largest value at a receive.
+        max: Statistic = Statistics,
+        /// Where the hits were, the most hits on all ranks first.
+        sites: Vec<WatchSiteSummary> = Later,
+        /// Hits on all ranks that are in none of the sites.
+        hits_elsewhere: u64 = u64,
+        /// The objects that contain the addresses.
+        load_map: Vec<LoadedObject> = Later,
+    } without ()
 }
 
-/// One place in the program that calls a receive.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct WatchSiteSummary {
-    /// The function that is called, by its name in C.
-    pub function: String,
-    /// Where the call returns to.
-    pub call: Address,
-    /// The number of hits, over the ranks that have one.
-    pub hits: Statistic,
-    /// The sum of the values at the hits of all ranks.
-    pub sum: u64,
-    /// The hit with the largest value.
-    pub worst: Hit,
-    /// The rank that had it.
-    pub worst_rank: u32,
-    /// At how many hits the stack was recorded, on all ranks.
-    pub stacks_taken: u64,
-    /// The stacks that were seen, the most frequent first.
-    pub stacks: Vec<Stack>,
+reduced! {
+    /// One place in the program that calls a receive.
+    WatchSite => WatchSiteReduction => WatchSiteSummary by (
+        /// The function that is called, by its name in C.
+        function: String,
+        /// Where the call returns to.
+        call: Address,
+    ) {
+        /// The number of hits, over the ranks that have one.
+        hits: Statistic = Statistics,
+        /// The sum of the values at the hits of all ranks.
+        sum: u64 = u64,
+        /// The hit with the largest value.
+        worst: Hit = Later,
+        /// The rank that had it.
+        + worst_rank: u32 = Later,
+        /// At how many hits the stack was recorded, on all ranks.
+        stacks_taken: u64 = u64,
+        /// The stacks that were seen, the most frequent first.
+        stacks: Vec<Stack> = Later,
+    } without ()
 }

@@ -5,42 +5,38 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::merge::Merge;
 use super::sorted::Sorted;
-use crate::{Statistic, Statistics};
-
-/// The lowest of the ranks that lack a row.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Absence {
-    lowest: Option<u32>,
-}
-
-impl Absence {
-    pub(super) fn on(&mut self, rank: u32) {
-        self.lowest = Some(self.lowest.map_or(rank, |lowest| lowest.min(rank)));
-    }
-
-    /// `statistics` with a 0 for each of the ranks that lack the row.
-    pub(super) fn finish(self, mut statistics: Statistics, absent: u64) -> Option<Statistic> {
-        if let Some(lowest) = self.lowest {
-            statistics.merge(&Statistics::of_zeros(absent, lowest));
-        }
-        statistics.finish()
-    }
-}
-
-impl Merge for Absence {
-    fn absorb(&mut self, other: &Absence) {
-        if let Some(rank) = other.lowest {
-            self.on(rank);
-        }
-    }
-}
+use crate::merge::{Absent, Merge};
 
 /// A row that a rank can lack.
 pub(super) trait Row: Clone + Default + Merge {
-    /// Records that some ranks lack it; the lowest of them is `lowest`.
-    fn absent_on(&mut self, lowest: u32);
+    /// Records in rows inside this one that some ranks lack it; the lowest of them is `lowest`.
+    fn absent_on(&mut self, _lowest: u32) {}
+}
+
+/// A row, and the ranks that have it or lack it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Present<R> {
+    row: R,
+    ranks: u64,
+    lowest_absent: Option<u32>,
+}
+
+impl<R: Row> Present<R> {
+    fn absent_on(&mut self, lowest: u32) {
+        self.lowest_absent = Some(self.lowest_absent.map_or(lowest, |own| own.min(lowest)));
+        self.row.absent_on(lowest);
+    }
+}
+
+impl<R: Row> Merge for Present<R> {
+    fn absorb(&mut self, other: &Present<R>) {
+        self.row.absorb(&other.row);
+        self.ranks += other.ranks;
+        if let Some(lowest) = other.lowest_absent {
+            self.lowest_absent = Some(self.lowest_absent.map_or(lowest, |own| own.min(lowest)));
+        }
+    }
 }
 
 /// Rows of some ranks, by name or another key.
@@ -50,7 +46,7 @@ pub(super) trait Row: Clone + Default + Merge {
     deserialize = "K: Deserialize<'de> + Ord, R: Deserialize<'de>"
 ))]
 pub(super) struct Rows<R, K = String> {
-    rows: Sorted<K, R>,
+    rows: Sorted<K, Present<R>>,
     /// The lowest rank whose rows were taken in.
     lowest_rank: u32,
 }
@@ -80,7 +76,8 @@ impl<R: Row, K: Clone + Ord> Rows<R, K> {
                 |key| compare(key, &row),
                 || key(&row),
             ) {
-                set(own, row);
+                set(&mut own.row, row);
+                (own.ranks, own.lowest_absent) = (1, None);
             }
         }
     }
@@ -90,8 +87,13 @@ impl<R: Row, K: Clone + Ord> Rows<R, K> {
         self.lowest_rank = self.lowest_rank.min(lowest);
     }
 
-    pub(super) fn finish(self) -> impl Iterator<Item = (K, R)> {
-        self.rows.into_rows()
+    /// The rows, each with the ranks that lack it, of `ranks` in all.
+    pub(super) fn finish(self, ranks: u64) -> impl Iterator<Item = (K, R, Absent)> {
+        self.rows.into_rows().map(move |(key, Present { row, ranks: present, lowest_absent })| {
+            let lowest = lowest_absent.unwrap_or(0);
+            let absent = if lowest_absent.is_some() { ranks.saturating_sub(present) } else { 0 };
+            (key, row, Absent { ranks: absent, lowest })
+        })
     }
 }
 

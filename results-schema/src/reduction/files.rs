@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::merge::Merge;
-use super::ranks::RankSet;
+use crate::merge::Merge;
+use crate::ranges::Ranges;
 use crate::rank_file_name;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Files {
-    ranks: RankSet,
+    ranks: Ranges,
     /// Ranks whose file has another name.
     others: BTreeMap<u32, String>,
 }
@@ -26,7 +26,7 @@ impl Files {
         }
     }
 
-    pub(super) fn ranks(&self) -> &RankSet {
+    pub(super) fn ranks(&self) -> &Ranges {
         &self.ranks
     }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::machine::PlacementReduction;
-use super::merge::{Lowest, merge_fields};
-use super::ranks::RankSet;
 use crate::hosts::{HostStatistic, HostSummary};
+use crate::merge::{Lowest, merge_fields};
 use crate::queues::{Quantity, sampled_length};
+use crate::ranges::Ranges;
 use crate::{Number, RankProfile, Statistics};
 
 /// By name.
@@ -16,7 +16,7 @@ pub(super) type Hosts = BTreeMap<String, HostReduction>;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct HostReduction {
-    ranks: RankSet,
+    ranks: Ranges,
     /// When the lowest of them began, by the clock of the host.
     pub(super) started: Lowest<String>,
     in_mpi: Statistics,
@@ -36,7 +36,7 @@ impl HostReduction {
             value.map(|value| Statistics::of(Number::Double(value), rank)).unwrap_or_default()
         };
         HostReduction {
-            ranks: RankSet::of(rank),
+            ranks: Ranges::of(rank),
             started: Lowest { rank, said: profile.job.started.clone() },
             in_mpi: of(profile.in_mpi.as_ref().map(|in_mpi| in_mpi.share)),
             unexpected_length: of(sampled_length(profile, Quantity::UnexpectedLength)),

@@ -5,12 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::Hosts;
-use super::merge::{Merge, merge_fields};
+use crate::merge::{Merge, merge_fields};
 use crate::ranges::Ranges;
-use crate::{
-    Cgroup, Crowded, Machine, MachineSummary, Number, PlacementSummary, RankProfile, Resources,
-    ResourcesSummary, Statistics,
-};
+use crate::{Cgroup, Crowded, Machine, MachineSummary, PlacementSummary, RankProfile};
 
 /// The hosts of each machine. The machine as JSON: most hosts of a job are alike.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -234,79 +231,10 @@ pub(super) fn placements(hosts: &Hosts, machines: &[MachineSummary]) -> Vec<Plac
     rows
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct ResourcesReduction {
-    processors: Statistics,
-    memory_limit_bytes: Statistics,
-    user_s: Statistics,
-    system_s: Statistics,
-    voluntary_switches: Statistics,
-    involuntary_switches: Statistics,
-    processor_wait_s: Statistics,
-    minor_faults: Statistics,
-    major_faults: Statistics,
-    peak_memory_bytes: Statistics,
-}
-
-merge_fields! {
-    ResourcesReduction {
-        processors, memory_limit_bytes, user_s, system_s, voluntary_switches, involuntary_switches,
-        processor_wait_s, minor_faults, major_faults, peak_memory_bytes,
-    }
-}
-
-impl ResourcesReduction {
-    pub(super) fn of(resources: &Resources, rank: u32) -> ResourcesReduction {
-        let Resources {
-            processors,
-            cgroup,
-            user_s,
-            system_s,
-            voluntary_switches,
-            involuntary_switches,
-            processor_wait_s,
-            minor_faults,
-            major_faults,
-            peak_memory_bytes,
-            start_peak_memory_bytes: _,
-        } = resources;
-        let double = |value: f64| Statistics::of(Number::Double(value), rank);
-        let integer = |value: u64| Statistics::of(Number::Integer(value.into()), rank);
-        let processors: Ranges = processors.parse().unwrap_or_default();
-        let memory_limit = cgroup.as_ref().and_then(|cgroup| cgroup.memory_limit_bytes);
-        ResourcesReduction {
-            processors: integer(processors.len()),
-            memory_limit_bytes: memory_limit.map(integer).unwrap_or_default(),
-            user_s: double(*user_s),
-            system_s: double(*system_s),
-            voluntary_switches: integer(*voluntary_switches),
-            involuntary_switches: integer(*involuntary_switches),
-            processor_wait_s: processor_wait_s.map(double).unwrap_or_default(),
-            minor_faults: integer(*minor_faults),
-            major_faults: integer(*major_faults),
-            peak_memory_bytes: integer(*peak_memory_bytes),
-        }
-    }
-
-    pub(super) fn finish(self) -> Option<ResourcesSummary> {
-        Some(ResourcesSummary {
-            processors: self.processors.finish()?,
-            memory_limit_bytes: self.memory_limit_bytes.finish(),
-            user_s: self.user_s.finish()?,
-            system_s: self.system_s.finish()?,
-            voluntary_switches: self.voluntary_switches.finish()?,
-            involuntary_switches: self.involuntary_switches.finish()?,
-            processor_wait_s: self.processor_wait_s.finish(),
-            minor_faults: self.minor_faults.finish()?,
-            major_faults: self.major_faults.finish()?,
-            peak_memory_bytes: self.peak_memory_bytes.finish()?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Resources;
 
     fn machine(processors: &str, cores: &[&str]) -> Machine {
         Machine {

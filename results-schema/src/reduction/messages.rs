@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::absence::{Absence, Row, Rows};
-use super::merge::{Merge, merge_fields};
+use super::absence::{Row, Rows};
+use crate::merge::{Merge, merge_fields};
+use crate::messages::{EventReduction, MetricReduction};
 use crate::{
-    EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
-    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, collected, sort_by,
+    EventCount, EventSummary, MessageSource, Messages, MessagesSummary, Metric, MetricSummary,
+    PairSummary, PeerQueues, Traffic, collected, sort_by,
 };
 
 /// Most pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
@@ -32,18 +33,8 @@ pub(super) struct MessagesReduction {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct WorstPairs(Vec<(u32, PeerQueues)>);
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct MetricReduction {
-    n: Statistics,
-    sum: Statistics,
-    max: Statistics,
-    histogram: Vec<u64>,
-    absence: Absence,
-}
-
 merge_fields! {
     MessagesReduction { ranks, metrics, pairs, pairs_seen, without_peer, lost }
-    MetricReduction { n, sum, max, histogram, absence }
 }
 
 impl MessagesReduction {
@@ -78,7 +69,11 @@ impl MessagesReduction {
     #[inline]
     pub(super) fn finish(self, source: MessageSource) -> MessagesSummary {
         let MessagesReduction { ranks, metrics, pairs, pairs_seen, without_peer, lost } = self;
-        let metrics = metrics.finish().filter_map(|(key, metric)| metric.finish(key, ranks));
+        let metrics = metrics.finish(ranks).filter_map(|((metric, traffic), row, absent)| {
+            let row = row.finish(metric, traffic, absent)?;
+            let mean = row.sum.sum.as_f64() / row.n.sum.as_f64().max(1.0);
+            Some(MetricSummary { mean, ..row })
+        });
         let pairs = pairs.0.into_iter();
         MessagesSummary {
             source,
@@ -111,40 +106,7 @@ impl Merge for WorstPairs {
     }
 }
 
-impl MetricReduction {
-    fn set(&mut self, metric: &MessageMetric, rank: u32) {
-        let MessageMetric { metric: _, traffic: _, n, sum, max, histogram } = metric;
-        *self = MetricReduction {
-            n: Statistics::of(Number::Integer((*n).into()), rank),
-            sum: Statistics::of(Number::Double(*sum), rank),
-            max: Statistics::of(Number::Double(*max), rank),
-            histogram: histogram.clone(),
-            absence: Absence::default(),
-        };
-    }
-
-    #[inline]
-    fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
-        let MetricReduction { n, sum, max, histogram, absence } = self;
-        let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;
-        let sum = sum.finish()?;
-        Some(MetricSummary {
-            metric,
-            traffic,
-            mean: sum.sum.as_f64() / n.sum.as_f64().max(1.0),
-            n,
-            sum,
-            max: max.finish()?,
-            histogram,
-        })
-    }
-}
-
-impl Row for MetricReduction {
-    fn absent_on(&mut self, lowest: u32) {
-        self.absence.on(lowest);
-    }
-}
+impl Row for MetricReduction {}
 
 type EventKey = (String, String, Option<String>);
 
@@ -153,16 +115,6 @@ type EventKey = (String, String, Option<String>);
 pub(super) struct Events {
     ranks: u64,
     rows: Option<Rows<EventReduction, EventKey>>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct EventReduction {
-    n: Statistics,
-    dropped: u64,
-    first_s: Option<f64>,
-    last_s: Option<f64>,
-    gap_max_s: Option<f64>,
-    absence: Absence,
 }
 
 merge_fields! { Events { ranks, rows } }
@@ -190,62 +142,12 @@ impl Events {
     #[inline]
     pub(super) fn finish(self) -> Vec<EventSummary> {
         let Events { ranks, rows } = self;
-        let rows = rows.into_iter().flat_map(Rows::finish);
-        rows.filter_map(|(key, event)| event.finish(key, ranks)).collect()
+        let rows = rows.into_iter().flat_map(|rows| rows.finish(ranks));
+        rows.filter_map(|((name, source, object), row, absent)| {
+            row.finish(name, source, object, absent)
+        })
+        .collect()
     }
 }
 
-impl EventReduction {
-    fn set(&mut self, event: &EventCount, rank: u32) {
-        let EventCount {
-            name: _,
-            event_source: _,
-            object: _,
-            n,
-            dropped,
-            first_s,
-            last_s,
-            gap_max_s,
-        } = *event;
-        *self = EventReduction {
-            n: Statistics::of(Number::Integer(n.into()), rank),
-            dropped,
-            first_s,
-            last_s,
-            gap_max_s,
-            absence: Absence::default(),
-        };
-    }
-
-    #[inline]
-    fn finish(self, (name, event_source, object): EventKey, ranks: u64) -> Option<EventSummary> {
-        let EventReduction { n, dropped, first_s, last_s, gap_max_s, absence } = self;
-        let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;
-        Some(EventSummary { name, event_source, object, n, dropped, first_s, last_s, gap_max_s })
-    }
-}
-
-impl Merge for EventReduction {
-    fn absorb(&mut self, other: &EventReduction) {
-        let EventReduction { n, dropped, first_s, last_s, gap_max_s, absence } = other;
-        self.n.absorb(n);
-        self.dropped.absorb(dropped);
-        self.first_s = either(self.first_s, *first_s, f64::min);
-        self.last_s = either(self.last_s, *last_s, f64::max);
-        self.gap_max_s = either(self.gap_max_s, *gap_max_s, f64::max);
-        self.absence.absorb(absence);
-    }
-}
-
-impl Row for EventReduction {
-    fn absent_on(&mut self, lowest: u32) {
-        self.absence.on(lowest);
-    }
-}
-
-fn either(one: Option<f64>, other: Option<f64>, of_both: fn(f64, f64) -> f64) -> Option<f64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(of_both(one, other)),
-        (one, other) => one.or(other),
-    }
-}
+impl Row for EventReduction {}

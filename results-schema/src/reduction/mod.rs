@@ -4,19 +4,15 @@
 //! of their ranks and rounds sums of doubles as the tree inside MPI does.
 
 mod absence;
-mod calls;
-mod cost;
 mod files;
 mod hosts;
 mod in_order;
 mod json;
 mod machine;
-mod merge;
 mod messages;
 mod phases;
 mod places;
 mod pvars;
-mod ranks;
 mod sites;
 mod sorted;
 #[cfg(test)]
@@ -30,22 +26,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::{CallReduction, InMpiReduction};
+use crate::cost::OverheadReduction;
+use crate::machine::ResourcesReduction;
+use crate::merge::{Absent, Merge, Takes, merge_fields};
 use crate::{
-    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, InMpi, Job,
-    Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, ObjectsMadeSummary,
-    RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool,
-    Warning, collected,
+    BadEnding, Call, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending,
+    InMpi, Job, Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary,
+    ObjectsMadeSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics,
+    Summary, Tool, Warning, collected,
 };
-use absence::Rows;
-use calls::CallReduction;
-use cost::{InMpiReduction, OverheadReduction};
+use absence::{Row, Rows};
 use files::Files;
 use hosts::{HostReduction, Hosts};
 pub use in_order::ReductionInOrder;
-use machine::{Machines, ResourcesReduction, placements};
-use merge::{Merge, merge_fields};
+use machine::{Machines, placements};
 use messages::{Events, MessagesReduction, Sources};
-use phases::PhaseReduction;
+use phases::PhaseRow;
 use pvars::Pvars;
 use sites::SitesReduction;
 use traffic::TrafficReduction;
@@ -73,7 +70,7 @@ struct JobReduction {
     peers: TrafficReduction,
     pvars: Pvars,
     calls: Rows<CallReduction>,
-    phases: Rows<PhaseReduction>,
+    phases: Rows<PhaseRow>,
     watches: Watches,
     machines: Machines,
     resources: ResourcesReduction,
@@ -232,14 +229,18 @@ impl JobReduction {
             }
         }
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
-        self.elapsed_s = Statistics::of(Number::Double(job.elapsed_s), rank);
+        self.elapsed_s.set(&job.elapsed_s, rank);
         let run_s = (job.elapsed_s - overhead.start_s()).max(0.0);
-        self.run_s = Statistics::of(Number::Double(run_s), rank);
+        self.run_s.set(&run_s, rank);
         let wall_s = in_mpi.as_ref().and_then(InMpi::wall);
         self.useful_s = wall_s.map_or_else(Statistics::default, |wall_s| {
             Statistics::of(Number::Double((run_s - wall_s).max(0.0)), rank)
         });
-        self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
+        self.in_mpi = in_mpi.as_ref().map(|in_mpi| {
+            let mut numbers = InMpiReduction::default();
+            numbers.set(in_mpi, rank);
+            numbers
+        });
         self.peers = TrafficReduction::of(profile);
         self.pvars.clear();
         for pvar in pvars {
@@ -250,14 +251,16 @@ impl JobReduction {
             });
             self.pvars.add_samples(pvar, pvar.samples.as_ref(), rank);
         }
-        CallReduction::of_rank(&mut self.calls, calls, rank);
+        set_calls(&mut self.calls, calls, rank);
         let has_threads = in_mpi.as_ref().is_some_and(|in_mpi| in_mpi.threads > 1);
         let start_s = (!has_threads).then_some(overhead.start_s());
-        PhaseReduction::of_rank(&mut self.phases, phases, pvars, start_s, rank);
+        PhaseRow::of_rank(&mut self.phases, phases, pvars, start_s, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
         self.machines.set(profile);
-        let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
-        self.resources = resources.unwrap_or_default();
+        self.resources = ResourcesReduction::default();
+        if let Some(resources) = resources {
+            self.resources.set(resources, rank);
+        }
         self.sites.set(sites.as_ref(), rank);
         self.waiting.set(waiting, rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
@@ -278,7 +281,10 @@ impl JobReduction {
         self.objects_made = collected(lots);
         set_all(&mut self.missing_events, events);
         set_all(&mut self.advice, advice);
-        self.overhead = OverheadReduction::of(overhead, clock.is_some(), rank);
+        self.overhead.set(overhead, rank);
+        if clock.is_none() {
+            self.overhead.forget_running();
+        }
         set_counts(&mut self.warnings, warnings);
     }
 
@@ -351,15 +357,13 @@ impl JobReduction {
         let others = reduced - libraries.remove(&mpi).unwrap_or(reduced);
         warn_of_others(&mut warnings, others);
         let (pvars, samples) = pvars.finish();
-        let calls = calls.finish();
-        let calls: Vec<CallSummary> =
-            calls.filter_map(|(name, call)| call.finish(name, reduced)).collect();
+        let calls = calls_finished(calls, reduced);
         let messages = messages.into_iter();
         let peers = peers.finish(&hosts);
         let machines = machines.finish();
         let placements = placements(&hosts, &machines);
         let by_host = hosts::finish(hosts);
-        let in_mpi = in_mpi.and_then(InMpiReduction::finish);
+        let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -384,11 +388,11 @@ impl JobReduction {
             waiting: waiting.finish(&calls),
             calls,
             samples,
-            phases: PhaseReduction::finish(phases, reduced),
+            phases: PhaseRow::finish(phases, reduced),
             watches: watches.finish(),
             machines,
             placements,
-            resources: resources.finish(),
+            resources: resources.finish(Absent::default()),
             sites: sites.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
@@ -401,10 +405,23 @@ impl JobReduction {
                 advice: advice.into_iter().collect(),
             },
             clock,
-            overhead: overhead.finish()?,
+            overhead: overhead.finish(Absent::default())?,
             warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
         })
     }
+}
+
+impl Row for CallReduction {}
+
+/// Makes `rows` the calls of `rank`.
+fn set_calls(rows: &mut Rows<CallReduction>, calls: &[Call], rank: u32) {
+    let compare = |name: &String, call: &&Call| name.cmp(&call.name);
+    rows.set(rank, calls, compare, |call| call.name.clone(), |row, call| row.set(call, rank));
+}
+
+#[inline]
+fn calls_finished(rows: Rows<CallReduction>, reduced: u64) -> Vec<CallSummary> {
+    rows.finish(reduced).filter_map(|(name, row, absent)| row.finish(name, absent)).collect()
 }
 
 fn warn_of_others(warnings: &mut BTreeMap<String, u64>, others: u64) {

@@ -2,25 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::absence::{Absence, Row, Rows};
-use super::calls::CallReduction;
-use super::merge::{Merge, merge_fields};
+use super::absence::{Row, Rows};
 use super::pvars::Pvars;
-use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics, sort_by};
+use super::{calls_finished, set_calls};
+use crate::call::CallReduction;
+use crate::merge::{Absent, Merge, Takes, merge_fields};
+use crate::phase::PhaseReduction;
+use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, sort_by};
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct PhaseReduction {
+pub(super) struct PhaseRow {
     /// The smallest over all ranks orders the phases.
     place: PhaseOrder,
-    entries: Statistics,
-    time_s: Statistics,
-    in_mpi_s: Statistics,
-    useful_s: Statistics,
-    stretches: u64,
-    stretches_read: u64,
+    numbers: PhaseReduction,
     calls: Rows<CallReduction>,
     pvars: Pvars,
-    absence: Absence,
 }
 
 /// Where a phase first occurred: its position in the list of a rank, and that rank.
@@ -34,15 +30,15 @@ impl Merge for PhaseOrder {
 }
 
 merge_fields! {
-    PhaseReduction { place, entries, time_s, in_mpi_s, useful_s, stretches, stretches_read, calls, pvars, absence }
+    PhaseRow { place, numbers, calls, pvars }
 }
 
-impl PhaseReduction {
+impl PhaseRow {
     /// The phases of `rank`, which read `pvars`. `start_s`: what the start of gyan took, outside all phases; none
     /// for a rank whose threads may be in MPI at the same time.
     #[inline]
     pub(super) fn of_rank(
-        rows: &mut Rows<PhaseReduction>,
+        rows: &mut Rows<PhaseRow>,
         phases: &[Phase],
         pvars: &[Pvar],
         start_s: Option<f64>,
@@ -63,71 +59,43 @@ impl PhaseReduction {
         start_s: Option<f64>,
         rank: u32,
     ) {
-        let Phase { name, entries, time_s, calls, stretches, stretches_read, pvars: here } = phase;
         self.place = PhaseOrder(place, rank);
-        self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
-        self.time_s = Statistics::of(Number::Double(*time_s), rank);
-        let in_mpi_s: f64 = calls.iter().filter_map(|call| call.time_s).sum();
-        self.in_mpi_s = Statistics::of(Number::Double(in_mpi_s), rank);
+        self.numbers.set(phase, rank);
         // A lower bound of the time in MPI says nothing of what is left.
         let is_known =
-            calls.iter().all(|call| call.time_s.is_none() || call.time_error_s.is_some());
-        let start_s = start_s.filter(|_| is_known);
-        self.useful_s = start_s.map_or_else(Statistics::default, |start_s| {
-            let start_s = if name.is_empty() { start_s } else { 0.0 };
-            Statistics::of(Number::Double((time_s - in_mpi_s - start_s).max(0.0)), rank)
+            phase.calls.iter().all(|call| call.time_s.is_none() || call.time_error_s.is_some());
+        let useful_s = start_s.filter(|_| is_known).map(|start_s| {
+            let start_s = if phase.name.is_empty() { start_s } else { 0.0 };
+            (phase.time_s - phase.in_mpi_s() - start_s).max(0.0)
         });
-        self.stretches = *stretches;
-        self.stretches_read = *stretches_read;
-        CallReduction::of_rank(&mut self.calls, calls, rank);
-        set_pvars(&mut self.pvars, here, *stretches_read > 0, pvars, rank);
-        self.absence = Absence::default();
+        Takes::set(&mut self.numbers.useful_s, &useful_s, rank);
+        set_calls(&mut self.calls, &phase.calls, rank);
+        set_pvars(&mut self.pvars, &phase.pvars, phase.stretches_read > 0, pvars, rank);
     }
 
     /// In the order in which the phases first occurred.
     #[inline]
-    pub(super) fn finish(rows: Rows<PhaseReduction>, reduced: u64) -> Vec<PhaseSummary> {
-        let mut phases: Vec<(String, PhaseReduction)> = rows.finish().collect();
-        sort_by(&mut phases, |(_, one), (_, other)| one.place.cmp(&other.place));
-        phases.into_iter().filter_map(|(name, phase)| phase.summary(name, reduced)).collect()
+    pub(super) fn finish(rows: Rows<PhaseRow>, reduced: u64) -> Vec<PhaseSummary> {
+        let mut phases: Vec<(String, PhaseRow, Absent)> = rows.finish(reduced).collect();
+        sort_by(&mut phases, |(_, one, _), (_, other, _)| one.place.cmp(&other.place));
+        let phases = phases.into_iter();
+        phases.filter_map(|(name, row, absent)| row.summary(name, absent, reduced)).collect()
     }
 
     #[inline]
-    fn summary(self, name: String, reduced: u64) -> Option<PhaseSummary> {
-        let PhaseReduction {
-            place: _,
-            entries,
-            time_s,
-            in_mpi_s,
-            useful_s,
-            stretches,
-            stretches_read,
-            calls,
-            pvars,
-            absence,
-        } = self;
-        let absent = reduced.saturating_sub(entries.ranks());
-        let calls = calls.finish();
+    fn summary(self, name: String, absent: Absent, reduced: u64) -> Option<PhaseSummary> {
+        let PhaseRow { place: _, numbers, calls, pvars } = self;
         let (mut pvars, samples) = pvars.finish();
         pvars.retain(|row| row.measure != Measure::Delta || !row.statistic.is_zero());
-        Some(PhaseSummary {
-            name,
-            entries: absence.finish(entries, absent)?,
-            time_s: absence.finish(time_s, absent)?,
-            in_mpi_s: absence.finish(in_mpi_s, absent),
-            useful_s: absence.finish(useful_s, absent).filter(|useful| useful.ranks == reduced),
-            calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
-            stretches,
-            stretches_read,
-            pvars,
-            samples,
-        })
+        let calls = calls_finished(calls, reduced);
+        let numbers = numbers.finish(name, absent)?;
+        let useful_s = numbers.useful_s.filter(|useful| useful.ranks == reduced);
+        Some(PhaseSummary { useful_s, calls, pvars, samples, ..numbers })
     }
 }
 
-impl Row for PhaseReduction {
+impl Row for PhaseRow {
     fn absent_on(&mut self, lowest: u32) {
-        self.absence.on(lowest);
         self.calls.absent_on(lowest);
     }
 }

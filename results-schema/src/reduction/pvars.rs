@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::absence::{Absence, Row, Rows};
-use super::merge::{Lowest, merge_fields};
+use super::absence::{Row, Rows};
 use super::sorted::Sorted;
+use crate::merge::{Each, Kind, Lowest, Takes, merge_fields};
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Reading, Samples, SamplesSummary,
     StateSummary, Statistics, sort_by,
@@ -54,14 +54,8 @@ struct SamplesReduction {
     ranks: u64,
     n: u64,
     histogram: Vec<u64>,
-    states: Rows<StateReduction>,
-}
-
-/// A rank that was never in a state has a share of 0 in it.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct StateReduction {
-    share: Statistics,
-    absence: Absence,
+    /// A rank that was never in a state has a share of 0 in it.
+    states: Rows<Each>,
 }
 
 /// The variables of a run, or of a phase of it.
@@ -82,7 +76,6 @@ merge_fields! {
     Pvars { numbers, samples }
     NumberReduction { said, notes, statistics }
     SamplesReduction { behaves_as, ranks, n, histogram, states }
-    StateReduction { share, absence }
 }
 
 impl Pvars {
@@ -169,19 +162,15 @@ impl SamplesReduction {
             states,
             |name, state| name.cmp(&state.state),
             |state| state.state.clone(),
-            |row, state| {
-                let share = Statistics::of(Number::Double(state.share), rank);
-                *row = StateReduction { share, absence: Absence::default() };
-            },
+            |row, state| row.set(&state.share, rank),
         );
     }
 
     #[inline]
     fn finish(self, variable: Variable) -> SamplesSummary {
         let SamplesReduction { behaves_as, ranks, n, histogram, states } = self;
-        let states = states.finish().filter_map(|(state, row)| {
-            let absent = ranks.saturating_sub(row.share.ranks());
-            Some(StateSummary { state, share: row.absence.finish(row.share, absent)? })
+        let states = states.finish(ranks).filter_map(|(state, share, absent)| {
+            Some(StateSummary { state, share: share.over_ranks(absent)? })
         });
         let mut states: Vec<StateSummary> = states.collect();
         sort_by(&mut states, |a, b| b.share.avg.total_cmp(&a.share.avg));
@@ -198,8 +187,4 @@ impl SamplesReduction {
     }
 }
 
-impl Row for StateReduction {
-    fn absent_on(&mut self, lowest: u32) {
-        self.absence.on(lowest);
-    }
-}
+impl Row for Each {}

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::merge::{Merge, merge_fields};
 use super::places::{Objects, Place, load_map};
 use super::sorted::Sorted;
-use crate::{
-    Number, Site, SiteStack, SiteSummary, Sites, SitesSummary, Statistics, collected, sort_by,
-};
+use crate::merge::{Absent, Merge, merge_fields};
+use crate::sites::SiteReduction;
+use crate::{Site, SiteStack, SiteSummary, Sites, SitesSummary, collected, sort_by};
 
 /// Most stacks of a site that are kept.
 const STACKS_AT_MOST: usize = 8;
@@ -17,7 +16,7 @@ const STACKS_AT_MOST: usize = 8;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct SitesReduction {
     /// By function and place.
-    sites: Sorted<(String, Option<Place>), SiteReduction>,
+    sites: Sorted<(String, Option<Place>), SiteRow>,
     /// Those of the latest profile.
     #[serde(skip)]
     objects: Objects,
@@ -30,18 +29,8 @@ impl Merge for SitesReduction {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct SiteReduction {
-    calls: Statistics,
-    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank does not know its
-    /// error.
-    calls_variance: f64,
-    timed: u64,
-    time_s: Statistics,
-    /// The sum of the standard errors, as for functions; NaN as above.
-    time_error: f64,
-    time_max_s: Statistics,
-    bytes: Option<Statistics>,
-    stacks_taken: u64,
+struct SiteRow {
+    numbers: SiteReduction,
     stacks: Sorted<Vec<Place>, StackReduction>,
 }
 
@@ -53,9 +42,7 @@ struct StackReduction {
 }
 
 merge_fields! {
-    SiteReduction {
-        calls, calls_variance, timed, time_s, time_error, time_max_s, bytes, stacks_taken, stacks,
-    }
+    SiteRow { numbers, stacks }
     StackReduction { hits, calls, time_s }
 }
 
@@ -104,27 +91,12 @@ impl SitesReduction {
     }
 }
 
-impl SiteReduction {
+impl SiteRow {
     fn set(&mut self, site: &Site, places: &[Place], rank: u32) {
-        let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
-        let double = |number: f64| Statistics::of(Number::Double(number), rank);
-        let Site {
-            function: _,
-            call: _,
-            calls,
-            calls_error,
-            timed,
-            time_s,
-            time_error_s,
-            time_max_s,
-            bytes,
-            stacks_taken,
-            stacks: of_site,
-        } = site;
-        let mut stacks = std::mem::take(&mut self.stacks);
-        stacks.clear();
-        for SiteStack { hits, calls, time_s, frames } in of_site {
-            let row = stacks.row(
+        self.numbers.set(site, rank);
+        self.stacks.clear();
+        for SiteStack { hits, calls, time_s, frames } in &site.stacks {
+            let row = self.stacks.row(
                 |known| known.iter().eq(places_of(frames, places)),
                 |known| known.iter().cmp(places_of(frames, places)),
                 || places_of(frames, places).cloned().collect(),
@@ -133,17 +105,6 @@ impl SiteReduction {
                 *row = StackReduction { hits: *hits, calls: *calls, time_s: *time_s };
             }
         }
-        *self = SiteReduction {
-            calls: integer(*calls),
-            calls_variance: calls_error.map_or(f64::NAN, |error| error * error),
-            timed: *timed,
-            time_s: double(*time_s),
-            time_error: time_error_s.unwrap_or(f64::NAN),
-            time_max_s: double(*time_max_s),
-            bytes: bytes.map(integer),
-            stacks_taken: *stacks_taken,
-            stacks,
-        };
     }
 
     /// `places` are sorted.
@@ -154,20 +115,9 @@ impl SiteReduction {
         place: Option<&Place>,
         places: &[Place],
     ) -> Option<SiteSummary> {
-        let SiteReduction {
-            calls,
-            calls_variance,
-            timed,
-            time_s,
-            time_error,
-            time_max_s,
-            bytes,
-            stacks_taken,
-            stacks,
-        } = self;
         let at = |place: &Place| places.binary_search(place).ok();
+        let stacks = self.stacks.into_rows();
         let mut stacks: Vec<SiteStack> = stacks
-            .into_rows()
             .map(|(frames, StackReduction { hits, calls, time_s })| SiteStack {
                 hits,
                 calls,
@@ -177,20 +127,8 @@ impl SiteReduction {
             .collect();
         sort_by(&mut stacks, |one, other| other.time_s.total_cmp(&one.time_s));
         stacks.truncate(STACKS_AT_MOST);
-        let known = |error: f64| Some(error).filter(|error| error.is_finite());
-        Some(SiteSummary {
-            function,
-            call: place.and_then(at),
-            calls: calls.finish()?,
-            calls_error: known(calls_variance.sqrt()),
-            timed,
-            time_s: time_s.finish()?,
-            time_error_s: known(time_error),
-            time_max_s: time_max_s.finish()?,
-            bytes: bytes.and_then(|bytes| bytes.finish()),
-            stacks_taken,
-            stacks,
-        })
+        let numbers = self.numbers.finish(function, place.and_then(at), Absent::default())?;
+        Some(SiteSummary { stacks, ..numbers })
     }
 }
 

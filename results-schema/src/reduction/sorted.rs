@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::merge::Merge;
+use crate::merge::Merge;
 
 /// How many consecutive rows a profile may lack before a row is searched for.
 const STEPS: usize = 8;

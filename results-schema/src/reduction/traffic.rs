@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::Hosts;
-use super::merge::{Merge, merge_fields};
+use crate::merge::{Merge, merge_fields};
 use crate::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankProfile,
     RankTraffic, TrafficKind, TrafficSummary, collected, sort_by,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::merge::{Lowest, Merge, merge_fields};
-use super::ranks::RankSet;
+use crate::merge::{Lowest, Merge, merge_fields};
+use crate::ranges::Ranges;
 use crate::{
     CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks,
     WaitingSummary, collected, sort_by,
@@ -39,7 +39,7 @@ struct Key {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct CommunicatorWaits {
     communicator: Lowest<String>,
-    ranks: RankSet,
+    ranks: Ranges,
     calls: u64,
     timed: Timed,
 }
@@ -129,7 +129,7 @@ impl CommunicatorWaits {
         };
         let row = CommunicatorWaits {
             communicator: Lowest { rank, said: communicator.clone() },
-            ranks: RankSet::of(rank),
+            ranks: Ranges::of(rank),
             calls: *calls,
             timed: Timed::of(*level, waiting.durations().map(call).collect(), rank),
         };

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::merge::{Merge, merge_fields};
 use super::places::{Objects, Place, load_map};
+use crate::merge::{Absent, Merge, merge_fields};
+use crate::watch::{WatchReduction, WatchSiteReduction};
 use crate::{
-    Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
-    WatchSummary, collected, sort_by,
+    Address, Hit, LoadedObject, Number, Stack, Watch, WatchSite, WatchSiteSummary, WatchSummary,
+    collected, sort_by,
 };
 
 /// Most stacks of a site that are shown.
@@ -17,7 +18,7 @@ const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Watches(BTreeMap<(String, u64), WatchReduction>);
+pub(super) struct Watches(BTreeMap<(String, u64), WatchRow>);
 
 impl Merge for Watches {
     fn absorb(&mut self, other: &Watches) {
@@ -26,21 +27,15 @@ impl Merge for Watches {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct WatchReduction {
-    receives: Statistics,
-    not_compared: u64,
-    hits: Statistics,
-    max: Statistics,
-    sites: BTreeMap<(String, Place), WatchedSiteReduction>,
-    hits_elsewhere: u64,
+struct WatchRow {
+    numbers: WatchReduction,
+    sites: BTreeMap<(String, Place), WatchSiteRow>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct WatchedSiteReduction {
-    hits: Statistics,
-    sum: u64,
+struct WatchSiteRow {
+    numbers: WatchSiteReduction,
     worst: Worst,
-    stacks_taken: u64,
     stacks: BTreeMap<Vec<Place>, u64>,
 }
 
@@ -58,49 +53,32 @@ impl Merge for Worst {
 }
 
 merge_fields! {
-    WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere }
-    WatchedSiteReduction { hits, sum, worst, stacks_taken, stacks }
+    WatchRow { numbers, sites }
+    WatchSiteRow { numbers, worst, stacks }
 }
 
 impl Watches {
     #[inline]
     pub(super) fn of(watch: &Watch, rank: u32) -> Watches {
-        let Watch {
-            variable,
-            threshold,
-            receives,
-            not_compared,
-            hits,
-            max,
-            sites,
-            hits_elsewhere,
-            load_map,
-        } = watch;
-        let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
-        let objects = Objects::of(load_map);
+        let objects = Objects::of(&watch.load_map);
         let place = |address: &Address| objects.place(address);
         let site = |site: &WatchSite| {
-            let WatchSite { function, call, hits, sum, worst, stacks_taken, stacks } = site;
             let stack =
                 |Stack { hits, frames }: &Stack| (frames.iter().map(place).collect(), *hits);
-            let reduction = WatchedSiteReduction {
-                hits: integer(*hits),
-                sum: *sum,
-                worst: Worst(rank, worst.clone()),
-                stacks_taken: *stacks_taken,
-                stacks: collected(stacks.iter().map(stack)),
+            let mut row = WatchSiteRow {
+                numbers: WatchSiteReduction::default(),
+                worst: Worst(rank, site.worst.clone()),
+                stacks: collected(site.stacks.iter().map(stack)),
             };
-            ((function.clone(), place(call)), reduction)
+            row.numbers.set(site, rank);
+            ((site.function.clone(), place(&site.call)), row)
         };
-        let reduction = WatchReduction {
-            receives: integer(*receives),
-            not_compared: *not_compared,
-            hits: integer(*hits),
-            max: integer(*max),
-            sites: collected(sites.iter().map(site)),
-            hits_elsewhere: *hits_elsewhere,
+        let mut row = WatchRow {
+            numbers: WatchReduction::default(),
+            sites: collected(watch.sites.iter().map(site)),
         };
-        Watches(BTreeMap::from([((variable.clone(), *threshold), reduction)]))
+        row.numbers.set(watch, rank);
+        Watches(BTreeMap::from([((watch.variable.clone(), watch.threshold), row)]))
     }
 
     #[inline]
@@ -110,10 +88,10 @@ impl Watches {
     }
 }
 
-impl WatchReduction {
+impl WatchRow {
     #[inline]
     fn finish(self, variable: String, threshold: u64) -> Option<WatchSummary> {
-        let WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere } = self;
+        let WatchRow { numbers, sites } = self;
         let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
         let places = sites.keys().map(|(_, place)| place).chain(stacks);
         let load_map = load_map(places);
@@ -122,17 +100,8 @@ impl WatchReduction {
             .filter_map(|((function, place), site)| site.finish(function, &place, &load_map))
             .collect();
         sort_by(&mut sites, |one, other| sum_of(other).cmp(&sum_of(one)));
-        Some(WatchSummary {
-            variable,
-            threshold,
-            receives: receives.finish()?,
-            not_compared,
-            hits: hits.finish()?,
-            max: max.finish()?,
-            sites,
-            hits_elsewhere,
-            load_map,
-        })
+        let numbers = numbers.finish(variable, threshold, Absent::default())?;
+        Some(WatchSummary { sites, load_map, ..numbers })
     }
 }
 
@@ -143,7 +112,7 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
     }
 }
 
-impl WatchedSiteReduction {
+impl WatchSiteRow {
     #[inline]
     fn finish(
         self,
@@ -151,7 +120,7 @@ impl WatchedSiteReduction {
         place: &Place,
         load_map: &[LoadedObject],
     ) -> Option<WatchSiteSummary> {
-        let WatchedSiteReduction { hits, sum, worst, stacks_taken, stacks } = self;
+        let WatchSiteRow { numbers, worst: Worst(worst_rank, worst), stacks } = self;
         let mut stacks: Vec<Stack> = stacks
             .iter()
             .map(|(frames, &hits)| Stack {
@@ -161,16 +130,7 @@ impl WatchedSiteReduction {
             .collect();
         sort_by(&mut stacks, |one, other| other.hits.cmp(&one.hits));
         stacks.truncate(STACKS_AT_MOST);
-        let Worst(worst_rank, worst) = worst;
-        Some(WatchSiteSummary {
-            function,
-            call: place.in_map(load_map),
-            hits: hits.finish()?,
-            sum,
-            worst,
-            worst_rank,
-            stacks_taken,
-            stacks,
-        })
+        let numbers = numbers.finish(function, place.in_map(load_map), Absent::default())?;
+        Some(WatchSiteSummary { worst, worst_rank, stacks, ..numbers })
     }
 }
