@@ -29,6 +29,7 @@ Examples:
   mpirun -n 4 gyan run ./app           the same from inside the launcher
   gyan tune -- mpirun -n 4 ./app       which settings of the MPI library make it faster
   gyan report gyan-app-1234            print the report again
+  gyan now                             what the ranks of a running job are doing, and why it hangs
   gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file instead of many
@@ -52,6 +53,8 @@ pub(crate) enum SubCommand {
     Tune(TuneOptions),
     /// Print the report of a run directory
     Report(ReportOptions),
+    /// Say what every rank of a running job is doing, who waits for whom, and why the job hangs
+    Now(NowOptions),
     /// Write the page of a run into its directory, and show it in a browser
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
@@ -666,6 +669,24 @@ pub(crate) struct DoctorOptions {
     /// A program, with its launcher: start it and see whether it gets as far as MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan now                      the newest run below this directory
+  gyan now gyan-app-1234        from any host that sees the directory
+  gyan now --format json DIR    for a program, schema gyan.now/1
+
+The keepers look at their ranks once a second. A rank that has not moved for 10 s is part of a deadlock if none of
+the ranks that it waits for can go on; of calls that do not say for whom they wait, nothing is concluded.")]
+pub(crate) struct NowOptions {
+    /// A run directory [default: the newest below the current one whose job is running]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
+    pub(crate) format: Asked<ListFormat>,
 }
 
 #[derive(Args)]

@@ -34,6 +34,7 @@ mod document;
 mod error;
 mod findings;
 mod format;
+mod hang;
 pub mod input;
 mod launch;
 mod manual;
@@ -59,7 +60,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, SubCommand};
 use crate::commands::{
-    check, diff, doctor, explain, export, help, open, pack, reduce, report, run, scale, tune,
+    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale, tune,
     varlist,
 };
 pub use crate::error::Error;
@@ -97,6 +98,7 @@ pub fn main() -> ExitCode {
         SubCommand::Unpack(options) => pack::unpack(&options),
         SubCommand::Varlist(options) => varlist::varlist(&options),
         SubCommand::Doctor(options) => doctor::doctor(&options),
+        SubCommand::Now(options) => now::now(&options),
         SubCommand::Help(options) => help::help(&options),
         SubCommand::ListLibrary(options) => varlist::list_library(&options),
         SubCommand::Completions { shell } => {

@@ -1,7 +1,7 @@
 //! A live file that may hold anything is refused in one line that says what to do. A whole one that is then changed as
 //! the input says is refused, or read as it was written.
 
-use gyan_results::{RankProfile, ReadError, parse_live, parse_rank, write_live};
+use gyan_results::{LiveEntry, RankProfile, ReadError, parse_live, parse_rank, write_live};
 
 const EXAMPLE: &[u8] = include_bytes!("../../results-schema/examples/rank.json");
 
@@ -10,7 +10,7 @@ pub(crate) fn live_file(bytes: &[u8]) {
     let example = parse_rank(EXAMPLE).unwrap();
     let text = serde_json::to_vec(&example).unwrap();
     let mut file = Vec::new();
-    write_live(&mut file, "1", "n1", &[(example.rank, true, &text)]).unwrap();
+    write_live(&mut file, "1", "n1", &[LiveEntry::not_seen(example.rank, true, &text)]).unwrap();
     let whole = read(&file);
     assert_eq!(whole.len(), 1);
     // Three bytes of the input change one of the file: two are its place, the third its new value.

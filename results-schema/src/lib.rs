@@ -31,6 +31,7 @@ mod live;
 mod machine;
 mod merge;
 mod messages;
+mod now;
 mod number;
 mod objects;
 mod order;
@@ -85,7 +86,8 @@ pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
-    LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
+    LiveEntry, LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live,
+    write_live,
 };
 pub use machine::{
     Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, PlacementSummary, Resources,
@@ -95,6 +97,10 @@ pub use merge::add_histogram;
 pub use messages::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
     MetricSummary, PairSummary, PeerQueues, Traffic,
+};
+pub use now::{
+    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, Peer, RankDoing,
+    RankNow,
 };
 pub use number::Number;
 pub use objects::{ObjectsMade, ObjectsMadeSummary};
@@ -162,6 +168,9 @@ pub const TUNE_SCHEMA: &str = "gyan.tune/1";
 
 /// The tag of how a program scales, of this version.
 pub const SCALE_SCHEMA: &str = "gyan.scale/1";
+
+/// The tag of what ranks do now, of this version.
+pub const NOW_SCHEMA: &str = "gyan.now/1";
 
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::now::RankNow;
 use crate::read::{ReadError, parse, parse_rank};
 use crate::regular::open_regular;
 use crate::{LIVE_SCHEMA, RankProfile};
@@ -19,12 +20,18 @@ use crate::{LIVE_SCHEMA, RankProfile};
 const INDEX_BYTES: u64 = 64 << 20;
 
 /// What a live file says of one rank.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LiveRank {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,
     /// Its process has ended, and nothing more will be known of it.
     pub gone: bool,
+    /// What it is doing; none if it moves, or nothing is known of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<RankNow>,
+    /// Why nothing can be known of what it is doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_seen: Option<String>,
     bytes: u64,
     crc32: u32,
 }
@@ -67,7 +74,28 @@ pub fn is_live_file_name(name: &str) -> bool {
     })
 }
 
-/// Writes a live file. A rank's text is its profile as JSON, without an end of line.
+/// What is written of a rank.
+#[derive(Debug)]
+pub struct LiveEntry {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Its process has ended.
+    pub gone: bool,
+    /// What it is doing, or why that is not known.
+    pub now: Result<Option<RankNow>, String>,
+    /// Its profile as JSON, without an end of line.
+    pub text: Vec<u8>,
+}
+
+impl LiveEntry {
+    /// A rank whose doings were not looked at.
+    #[must_use]
+    pub fn not_seen(rank: u32, gone: bool, text: &[u8]) -> LiveEntry {
+        LiveEntry { rank, gone, now: Ok(None), text: text.to_vec() }
+    }
+}
+
+/// Writes a live file.
 ///
 /// # Errors
 /// What `out` gives.
@@ -75,11 +103,15 @@ pub fn write_live(
     out: &mut impl Write,
     job: &str,
     host: &str,
-    ranks: &[(u32, bool, &[u8])],
+    ranks: &[LiveEntry],
 ) -> io::Result<()> {
-    let described = ranks.iter().map(|&(rank, gone, text)| {
-        let (bytes, crc32) = (text.len() as u64, crc32fast::hash(text));
-        LiveRank { rank, gone, bytes, crc32 }
+    let described = ranks.iter().map(|LiveEntry { rank, gone, now, text }| LiveRank {
+        rank: *rank,
+        gone: *gone,
+        now: now.clone().unwrap_or_default(),
+        not_seen: now.as_ref().err().cloned(),
+        bytes: text.len() as u64,
+        crc32: crc32fast::hash(text),
     });
     let index = Index {
         schema: LIVE_SCHEMA.to_owned(),
@@ -88,7 +120,7 @@ pub fn write_live(
         ranks: described.collect(),
     };
     serde_json::to_writer(&mut *out, &index)?;
-    for (_, _, text) in ranks {
+    for LiveEntry { text, .. } in ranks {
         out.write_all(b"\n")?;
         out.write_all(text)?;
     }
@@ -123,8 +155,8 @@ impl LiveFile {
         let mut at = line.len() as u64;
         let mut ranks = Vec::with_capacity(index.ranks.len());
         for rank in index.ranks {
-            ranks.push((at, rank));
             let next = at.checked_add(rank.bytes).and_then(|at| at.checked_add(1));
+            ranks.push((at, rank));
             at = next.ok_or_else(damaged)?;
         }
         Ok(LiveFile { path: path.to_owned(), job: index.job, host: index.host, ranks })
@@ -149,20 +181,21 @@ impl LiveFile {
         // It may have been replaced since its index was read; a file that is open stays as it is.
         let file = open_regular(&self.path)?;
         let now = Self::of(&self.path, &file)?;
-        let Some(&(at, of)) = now.ranks.iter().find(|(_, of)| of.rank == rank) else {
+        let Some((at, of)) = now.ranks.into_iter().find(|(_, of)| of.rank == rank) else {
             return Ok(None);
         };
         let mut text = Vec::new();
         let mut rest = &file;
         rest.seek(SeekFrom::Start(at))?;
         rest.take(of.bytes).read_to_end(&mut text)?;
-        Ok(Some((of, of.profile(&text)?)))
+        let profile = of.profile(&text)?;
+        Ok(Some((of, profile)))
     }
 }
 
 impl LiveRank {
     /// The profile in this text, if it is the text that was written.
-    fn profile(self, text: &[u8]) -> Result<RankProfile, ReadError> {
+    fn profile(&self, text: &[u8]) -> Result<RankProfile, ReadError> {
         let is_whole = text.len() as u64 == self.bytes && crc32fast::hash(text) == self.crc32;
         let profile = is_whole.then(|| parse_rank(text)).transpose()?;
         profile.filter(|profile| profile.rank == self.rank).ok_or_else(|| {
@@ -186,8 +219,10 @@ pub fn parse_live(bytes: &[u8]) -> Result<Vec<LiveText>, ReadError> {
         let at = usize::try_from(at).ok()?;
         bytes.get(at..at.checked_add(usize::try_from(of.bytes).ok()?)?)
     };
-    let of_each =
-        file.ranks.iter().map(|(at, of)| (*of, of.profile(text(*at, of).unwrap_or_default())));
+    let of_each = file
+        .ranks
+        .iter()
+        .map(|(at, of)| (of.clone(), of.profile(text(*at, of).unwrap_or_default())));
     Ok(of_each.collect())
 }
 

@@ -4,12 +4,13 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Tuning, Variables,
+    Diagnosis, Difference, JobNow, Judgement, Number, RankProfile, Scaling, Summary, Tuning,
+    Variables,
 };
 
 /// Each schema with its file name under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 8] {
+pub fn all() -> [(&'static str, Schema); 9] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
@@ -19,6 +20,7 @@ pub fn all() -> [(&'static str, Schema); 8] {
         ("diff.schema.json", of::<Difference>()),
         ("scale.schema.json", of::<Scaling>()),
         ("tune.schema.json", of::<Tuning>()),
+        ("now.schema.json", of::<JobNow>()),
     ]
 }
 

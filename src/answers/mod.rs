@@ -1,10 +1,11 @@
 //! What the other subcommands answer: how runs differ and grow, whether they got worse, which settings help, what a library
-//! has, and what is in the way.
+//! has, what is in the way, and what ranks are doing now.
 
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod doctor;
 pub(crate) mod judgement;
+pub(crate) mod now;
 pub(crate) mod repeats;
 pub(crate) mod scaling;
 pub(crate) mod tuning;
@@ -15,6 +16,7 @@ pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use judgement::{judgement, suites};
+pub(crate) use now::now;
 pub(crate) use repeats::{Repeats, repeats};
 pub(crate) use scaling::rows::scaling as scaling_rows;
 pub(crate) use scaling::{page_of_scaling, scaling};

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod help;
+pub(crate) mod now;
 pub(crate) mod open;
 pub(crate) mod pack;
 pub(crate) mod reduce;

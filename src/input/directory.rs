@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gyan_results::{
-    LiveFile, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary, is_live_file_name,
-    rank_file_name, rank_of_file_name, read_rank, read_summary,
+    Doing, Ending, LiveFile, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary,
+    is_live_file_name, rank_file_name, rank_of_file_name, read_rank, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -211,6 +211,35 @@ impl Directory {
         say::warn_of(silent.collect::<Vec<_>>(), |more| {
             format!("{}: {more} more live files of other hosts", self.path.display())
         });
+    }
+
+    /// What each rank is doing, as far as it is known: from live files, of which `killed` says whether the processes are
+    /// still there. And the job and its size.
+    pub(crate) fn doing(&self) -> (String, u32, Vec<RankDoing>) {
+        let (mut job, mut size, mut ranks) = (String::new(), 0, Vec::new());
+        for &file in &self.files {
+            let rank = file.rank;
+            let Some(live) = file.live.and_then(|at| self.lives.get(at)) else {
+                ranks.push(RankDoing { rank, host: String::new(), doing: Doing::Ended });
+                continue;
+            };
+            job.clone_from(&live.job);
+            let of = live.ranks().find(|of| of.rank == rank).cloned();
+            // One that is not there any more has written its profile.
+            let Ok(profile) = self.read(file) else { continue };
+            size = size.max(profile.size);
+            let doing = match (profile.end.how, of) {
+                (Ending::Running | Ending::Unknown, Some(of)) => match (of.now, of.not_seen) {
+                    (Some(now), _) => Doing::Still(now),
+                    (None, Some(why)) => Doing::NotSeen(why),
+                    (None, None) => Doing::Moves,
+                },
+                (Ending::Killed, of) => Doing::Gone(of.and_then(|of| of.now)),
+                _ => Doing::Ended,
+            };
+            ranks.push(RankDoing { rank, host: live.host.clone(), doing });
+        }
+        (job, size, ranks)
     }
 
     /// Live files that cannot be used, by name, and why.

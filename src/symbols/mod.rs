@@ -12,7 +12,7 @@ use std::fs::File;
 use std::path::Path;
 
 use addr2line::{FunctionName, Loader, demangle_auto, gimli};
-use object::{Object as _, ObjectSymbol as _, ReadCache};
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, ReadCache};
 use serde::Serialize;
 
 use crate::error::reason;
@@ -144,6 +144,12 @@ impl Symbols {
             .entry((path.to_owned(), build_id.map(str::to_owned)))
             .or_insert_with(|| Object::open(Path::new(path), build_id));
         object.frames(path, return_address)
+    }
+
+    /// The same for the call at an offset of a file that is mapped as a program or library.
+    pub(crate) fn frames_at(&mut self, path: &str, offset: u64) -> Vec<StackFrame> {
+        let address = address_at(Path::new(path), offset).unwrap_or(offset);
+        self.frames(path, None, address + 1)
     }
 
     /// What stopped addresses from getting names and lines: at most one sentence an object.
@@ -295,6 +301,17 @@ pub(crate) fn defines(library: &Path, is_wanted: impl Fn(&str) -> bool) -> bool 
     let Ok(object) = object::File::parse(&cache) else { return false };
     let mut symbols = object.dynamic_symbols();
     symbols.any(|found| found.is_definition() && found.name().is_ok_and(&is_wanted))
+}
+
+/// The address, as in the symbol table, of what is at an offset of an object.
+fn address_at(path: &Path, offset: u64) -> Option<u64> {
+    let cache = ReadCache::new(gyan_results::open_regular(path).ok()?);
+    let object = object::File::parse(&cache).ok()?;
+    object.segments().find_map(|segment| {
+        let (begin, size) = segment.file_range();
+        let behind = offset.checked_sub(begin).filter(|behind| *behind < size)?;
+        Some(segment.address() + behind)
+    })
 }
 
 fn build_id_of(file: File) -> Option<String> {

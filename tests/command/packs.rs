@@ -229,7 +229,8 @@ fn a_live_file_is_packed_as_what_it_knows_and_stays_while_its_process_may_be_the
     "another-node".clone_into(&mut profile.host);
     let text = serde_json::to_vec(&profile).unwrap();
     let mut file = Vec::new();
-    write_live(&mut file, &profile.job.id, "another-node", &[(1, false, &text)]).unwrap();
+    write_live(&mut file, &profile.job.id, "another-node", &[LiveEntry::not_seen(1, false, &text)])
+        .unwrap();
     let name = live_file_name("another-node", 7);
     fs::remove_file(run.join(rank_file_name(1))).unwrap();
     fs::write(run.join(&name), file).unwrap();

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 
 use crate::calls::budget::budget;
 use crate::calls::ledger::{self, Ledger};
@@ -36,7 +36,65 @@ pub(crate) const INSIDE_FORTRAN: u8 = 8;
 
 // Plain loads and stores: a single thread has no other to race with, and with several the value changes between
 // start and end only when gyan starts or stops watching completions.
-pub(crate) static GATE: AtomicU8 = AtomicU8::new(COLD);
+pub(crate) static GATE: Gate = Gate { state: AtomicU8::new(COLD), called: AtomicU16::new(0) };
+
+/// Where the only thread that calls MPI is, or whether there are several, and the function that it called last. Both are
+/// stored by one instruction.
+#[repr(C, align(4))]
+pub(crate) struct Gate {
+    state: AtomicU8,
+    called: AtomicU16,
+}
+
+impl Gate {
+    #[inline]
+    fn load(&self, order: Ordering) -> u8 {
+        self.state.load(order)
+    }
+
+    #[inline]
+    fn store(&self, state: u8, order: Ordering) {
+        self.state.store(state, order);
+    }
+
+    /// The program is in a call of `function`.
+    #[allow(clippy::cast_possible_truncation)]
+    #[inline]
+    fn enter(&self, function: Function) {
+        self.state.store(INSIDE, Ordering::Relaxed);
+        self.called.store(function.0 as u16, Ordering::Relaxed);
+    }
+}
+
+/// The gate of another process.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct GateSeen {
+    /// The program is inside a call, or in its own code.
+    pub(crate) is_known: bool,
+    pub(crate) in_mpi: bool,
+    pub(crate) in_fortran: bool,
+    pub(crate) is_threaded: bool,
+    /// The number of the function that it called last.
+    pub(crate) called: u16,
+}
+
+/// What the bytes of a gate say.
+pub(crate) fn seen([state, _, low, high]: [u8; 4]) -> GateSeen {
+    let in_mpi = matches!(state, INSIDE | INSIDE_FORTRAN);
+    GateSeen {
+        is_known: in_mpi || matches!(state, OPEN | WATCHED | GAP),
+        in_mpi,
+        in_fortran: state == INSIDE_FORTRAN,
+        is_threaded: is_threaded(state),
+        called: u16::from_le_bytes([low, high]),
+    }
+}
+
+/// The gate as a number, for [`now`](crate::calls::now): while the program is in a call of `function` in this state.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) const fn entered(state: u8, function: Function) -> u32 {
+    u32::from_le_bytes([state, 0, function.0 as u8, (function.0 >> 8) as u8])
+}
 
 /// The `Here` of the thread that initialised MPI. Most programs make all their calls from it.
 static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
@@ -181,7 +239,7 @@ pub(crate) fn watch_completions(watch: bool) {
     let gate = GATE.load(Ordering::Relaxed);
     if is_threaded(gate) {
         // Not if another thread closes it in the meantime.
-        _ = GATE.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
+        _ = GATE.state.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
@@ -207,8 +265,8 @@ pub(crate) struct Inside {
 
 impl Inside {
     #[inline]
-    fn enter(before: u8) -> Inside {
-        GATE.store(INSIDE, Ordering::Relaxed);
+    fn enter(before: u8, function: Function) -> Inside {
+        GATE.enter(function);
         Inside { before }
     }
 }
@@ -238,7 +296,7 @@ pub(crate) fn fast(function: Function) -> Fast {
         gate @ (OPEN | WATCHED)
             if !watches_completions() && ledger::alone().count_unless_due(function) =>
         {
-            Fast::Alone(Inside::enter(gate))
+            Fast::Alone(Inside::enter(gate, function))
         }
         THREADED | THREADED_WATCHED if !watches_completions() => Fast::Thread,
         GAP => fast_after_gap(function),
@@ -256,8 +314,8 @@ fn fast_after_gap(function: Function) -> Fast {
 /// Enters a call whose entry point has found the gate open and counted it.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(crate) fn enter_counted() -> Inside {
-    Inside::enter(OPEN)
+pub(crate) fn enter_counted(function: Function) -> Inside {
+    Inside::enter(OPEN, function)
 }
 
 /// The answer of a frame's personality routine when there is nothing to catch (`_URC_CONTINUE_UNWIND`).
@@ -352,10 +410,10 @@ pub(crate) fn enter(function: Function, start_late: fn()) -> Scope {
     end_gap();
     let caller = match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
-            GATE.store(INSIDE, Ordering::Relaxed);
+            GATE.enter(function);
             Caller::Alone
         }
-        _ => other_caller(start_late),
+        _ => other_caller(function, start_late),
     };
     if !matches!(caller, Caller::Nobody) {
         thread::here().uncounted.set(function.0 + 1);
@@ -364,16 +422,19 @@ pub(crate) fn enter(function: Function, start_late: fn()) -> Scope {
 }
 
 #[inline(never)]
-fn other_caller(start_late: fn()) -> Caller {
+fn other_caller(function: Function, start_late: fn()) -> Caller {
     if GATE.load(Ordering::Relaxed) == COLD {
         start_late();
     }
     match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
-            GATE.store(INSIDE, Ordering::Relaxed);
+            GATE.enter(function);
             Caller::Alone
         }
-        INSIDE if has_left(false) => Caller::Alone,
+        INSIDE if has_left(false) => {
+            GATE.enter(function);
+            Caller::Alone
+        }
         gate @ (THREADED | THREADED_WATCHED | COLD) => {
             let nested = thread::here().inside.replace(true);
             if nested && !(is_threaded(gate) && has_left(false)) {
@@ -573,7 +634,10 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     end_gap();
     let before = GATE.load(Ordering::Relaxed);
     let _thread = is_threaded(before).then(ThreadUncounted::enter);
-    let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
+    let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| {
+        GATE.store(INSIDE, Ordering::Relaxed);
+        Inside { before }
+    });
     forward()
 }
 

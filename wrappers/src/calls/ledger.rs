@@ -672,6 +672,13 @@ impl Timed {
 
 pub(crate) static ALONE: Ledger = Ledger::new();
 
+/// Where in a ledger the number of calls of a function is.
+pub(crate) fn calls_at(function: Function) -> usize {
+    std::mem::offset_of!(Ledger, accounts)
+        + function.0.min(LEN) * size_of::<FunctionCounts>()
+        + std::mem::offset_of!(FunctionCounts, calls)
+}
+
 /// A ledger that does not belong to the process, for a forked copy in which locks may be held by no living
 /// thread.
 #[cfg(test)]

@@ -55,7 +55,7 @@ macro_rules! skeleton {
     ($chapter:ident $name:ident [samples waits $on:tt] ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted }
-        counted! { ( $($arg : $type),* ) |_| {} }
+        counted! { ($chapter::$name) ( $($arg : $type),* ) |_| {} }
     };
     ($chapter:ident $name:ident [anywhere] $arguments:tt) => {
         slow_entrance! { ($chapter::$name) $name [] $arguments Effect::Anywhere }
@@ -72,7 +72,7 @@ macro_rules! skeleton {
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted }
         counted! {
-            ( $($arg : $type),* )
+            ($chapter::$name) ( $($arg : $type),* )
             |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) }
         }
     };
@@ -126,11 +126,11 @@ macro_rules! slow_entrance {
 
 /// The function that an entrance continues as after counting the call.
 macro_rules! counted {
-    (( $($arg:ident : $type:ident),* ) $moved:expr) => {
+    ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
             let next = || forward::<false>(true, $($arg),*);
-            gate::forward(gate::enter_counted(), ledger::alone(), next, $moved)
+            gate::forward(gate::enter_counted($function), ledger::alone(), next, $moved)
         }
     };
 }

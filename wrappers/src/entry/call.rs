@@ -7,6 +7,7 @@ use std::mem;
 use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
+use crate::calls::now::NOW;
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
 use crate::entry::effects::ObjectChange;
@@ -204,7 +205,7 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     if entry.is_aside() {
         return next();
     }
-    if let Some(result) = counted(entry, arguments, next) {
+    if let Some(result) = counted(entry, arguments, caller, next) {
         return result;
     }
     let look_up = || _ = entry.next.get(entry.name);
@@ -224,6 +225,9 @@ fn in_scope(
     if let Some(ledger) = scope.ledger() {
         came_in_words(ledger, arguments);
     }
+    if scope.is_alone() {
+        NOW.came_in_words(arguments.words(), caller);
+    }
     let change = entry.effect.before(&scope, arguments);
     before();
     let watched = entry.watched(&scope, arguments);
@@ -239,7 +243,12 @@ fn in_scope(
 /// Forwards a call that is only counted; returns none for any other call. `next`: calls the next definition and
 /// returns its result.
 #[inline]
-fn counted(entry: &Entry, arguments: Arguments, next: impl Fn() -> c_int) -> Option<c_int> {
+fn counted(
+    entry: &Entry,
+    arguments: Arguments,
+    caller: usize,
+    next: impl Fn() -> c_int,
+) -> Option<c_int> {
     if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
     {
         return None;
@@ -258,6 +267,7 @@ fn counted(entry: &Entry, arguments: Arguments, next: impl Fn() -> c_int) -> Opt
     match gate::fast(function) {
         Fast::Alone(inside) => {
             came_in_words(ledger::alone(), arguments);
+            NOW.came_in_words(arguments.words(), caller);
             Some(gate::forward(inside, ledger::alone(), || next(true), moved))
         }
         Fast::Thread => {
@@ -328,7 +338,7 @@ pub(super) unsafe fn from_fortran(
         next(InFortran::aside);
         return;
     }
-    if counted(entry, arguments, || next(InFortran::enter)).is_some() {
+    if counted(entry, arguments, caller, || next(InFortran::enter)).is_some() {
         return;
     }
     let clear = || {

@@ -69,7 +69,7 @@ macro_rules! measured {
 
             fast! { NO_FUNCTION nothing [] $arguments $moved; $effect }
 
-            $( $counted! { $arguments $moved } )?
+            $( $counted! { NO_FUNCTION $arguments $moved } )?
 
             other! { [] $arguments }
 

@@ -4,13 +4,17 @@
 //! The compiler would emit more instructions: it loads each number into a register before testing it, and
 //! likewise each argument on the stack.
 
+#[cfg(target_arch = "x86_64")]
+use crate::calls::now::is_kept;
+
 /// The instructions of an entrance after it has counted the call: the gate, the arguments on the stack once more,
 /// and the call of `$next`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! forwards {
     ($next:literal) => {
         concat!(
-            "mov byte ptr [rip + {gate}], {inside}\n",
+            // With the function that is called.
+            "mov dword ptr [rip + {gate}], {inside}\n",
             ".if {padded}\n",
             "push r11\n",
             ".cfi_adjust_cfa_offset 8\n",
@@ -41,6 +45,37 @@ pub(super) const fn stack(arguments: usize) -> (usize, usize) {
     (words, words + (words + 1) % 2)
 }
 
+/// The instructions that leave for the keeper where a call comes from and for whom it waits.
+#[cfg(target_arch = "x86_64")]
+macro_rules! leaves_now {
+    () => {
+        concat!(
+            "mov qword ptr [rip + {now}], rsp\n",
+            ".if {kept} & 1\nmov qword ptr [rip + {now} + {first}], rdi\n.endif\n",
+            ".if {kept} & 2\nmov qword ptr [rip + {now} + {first} + 8], rsi\n.endif\n",
+            ".if {kept} & 4\nmov qword ptr [rip + {now} + {first} + 16], rdx\n.endif\n",
+            ".if {kept} & 8\nmov qword ptr [rip + {now} + {first} + 24], rcx\n.endif\n",
+            ".if {kept} & 16\nmov qword ptr [rip + {now} + {first} + 32], r8\n.endif\n",
+            ".if {kept} & 32\nmov qword ptr [rip + {now} + {first} + 40], r9\n.endif",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use leaves_now;
+
+/// A bit for each of the first six arguments that is left there.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn kept(names: &[&str]) -> usize {
+    let (mut bits, mut at) = (0, 0);
+    while at < 6 {
+        if is_kept(names, at) {
+            bits |= 1 << at;
+        }
+        at += 1;
+    }
+    bits
+}
+
 /// A function that counts the call and forwards it to the next definition or, after counting it, continues as
 /// `$counted`. For one of several threads it continues as `threaded`; when the call is due for timing, nested
 /// or watched, it continues as `other`. All have the same arguments.
@@ -67,6 +102,7 @@ macro_rules! entrance {
                 "jb 2f",
                 // Before the call, so that one that is left by an exception is counted, too.
                 "inc qword ptr [rip + {ledger} + {calls}]",
+                $crate::entry::entrance::leaves_now!(),
                 $(concat!("jmp {", stringify!($counted), "}"),)?
                 ".if {forwards}",
                 $crate::entry::entrance::forwards!("qword ptr [rip + {entry} + {next}]"),
@@ -85,7 +121,10 @@ macro_rules! entrance {
                 gate = sym $crate::calls::gate::GATE,
                 open = const $crate::calls::gate::OPEN,
                 threaded = const $crate::calls::gate::THREADED,
-                inside = const $crate::calls::gate::INSIDE,
+                inside = const $crate::calls::gate::entered($crate::calls::gate::INSIDE, $function),
+                now = sym $crate::calls::now::NOW,
+                first = const $crate::calls::now::FIRST_WORD,
+                kept = const $crate::entry::entrance::kept(&[$(stringify!($arg)),*]),
                 in_fortran = const $crate::calls::gate::INSIDE_FORTRAN,
                 ledger = sym $crate::calls::ledger::ALONE,
                 calls = const PLACES.0,
@@ -131,19 +170,27 @@ macro_rules! fortran_entrance {
                 "sub qword ptr [rip + {ledger} + {left}], 1",
                 "jb 2f",
                 "inc qword ptr [rip + {ledger} + {calls}]",
+                $crate::entry::entrance::leaves_now!(),
                 $crate::entry::entrance::forwards!("rax"),
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
                 "jmp {other}",
                 "3:",
-                "cmp byte ptr [rip + {gate}], {inside}",
+                "cmp byte ptr [rip + {gate}], {in_fortran}",
                 "jne {other}",
                 "jmp rax",
                 ".cfi_endproc",
                 unwound = sym $crate::calls::gate::unwound,
                 gate = sym $crate::calls::gate::GATE,
                 open = const $crate::calls::gate::OPEN,
-                inside = const $crate::calls::gate::INSIDE_FORTRAN,
+                in_fortran = const $crate::calls::gate::INSIDE_FORTRAN,
+                inside = const $crate::calls::gate::entered(
+                    $crate::calls::gate::INSIDE_FORTRAN,
+                    $function,
+                ),
+                now = sym $crate::calls::now::NOW,
+                first = const $crate::calls::now::FIRST_WORD,
+                kept = const $crate::entry::entrance::kept(&[$(stringify!($arg)),*]),
                 ledger = sym $crate::calls::ledger::ALONE,
                 calls = const PLACES.0,
                 left = const PLACES.1,

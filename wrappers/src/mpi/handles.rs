@@ -79,6 +79,11 @@ impl<'a> Arguments<'a> {
         Arguments { language, words }
     }
 
+    /// As they came.
+    pub(crate) fn words(self) -> &'a [usize] {
+        self.words
+    }
+
     #[inline]
     pub(crate) fn language(self) -> Language {
         self.language

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::iter;
+use std::mem::offset_of;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::{
@@ -583,6 +584,95 @@ pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
     let known = Members { size, is_inter: false, is_same: ranks.is_empty(), hash: 0 };
     if let Some(entry) = table().created(handle, Some(known)) {
         entry.learns((0..size).collect::<Vec<_>>().iter().zip(ranks.iter().copied()));
+    }
+}
+
+/// For [`Seen`]: an address from which the other statics are known.
+pub(crate) fn statics() -> usize {
+    (&raw const WORLD).addr()
+}
+
+/// The communicators of another process that runs this library.
+pub(crate) struct Seen {
+    world: usize,
+    bits: usize,
+}
+
+/// One of them.
+pub(crate) struct SeenCommunicator {
+    pub(crate) size: u32,
+    /// As of [`Communicator::members`]; 0 if not known.
+    pub(crate) members: u64,
+    same: u32,
+    /// Its ranks in `MPI_COMM_WORLD`, if they are in a list.
+    list: Vec<u32>,
+}
+
+impl Seen {
+    /// `at`: of [`statics`] there; `read` fills in bytes of that process.
+    pub(crate) fn read(at: usize, read: impl Fn(usize, &mut [u8]) -> Option<()>) -> Option<Seen> {
+        let word = |here: usize| {
+            let mut bytes = [0; size_of::<usize>()];
+            read(at.wrapping_add(here).wrapping_sub(statics()), &mut bytes)?;
+            Some(usize::from_ne_bytes(bytes))
+        };
+        Some(Seen { world: word(statics())?, bits: word((&raw const BITS).addr())? })
+    }
+
+    pub(crate) fn world(&self) -> Option<usize> {
+        Some(self.world).filter(|world| *world != NOBODY)
+    }
+
+    /// Whether the program passed `MPI_COMM_WORLD`; none if that is not known.
+    pub(crate) fn is_world(&self, word: usize) -> Option<bool> {
+        Some(self.world()? == word & self.bits)
+    }
+
+    /// A communicator as the program passed it, if it was asked about lately. `distance`: from the statics of this
+    /// process to those of the other.
+    pub(crate) fn find(
+        &self,
+        word: usize,
+        distance: usize,
+        read: impl Fn(usize, &mut [u8]) -> Option<()>,
+    ) -> Option<SeenCommunicator> {
+        let handle = word & self.bits;
+        let slot = (&raw const AT_HAND).addr() + place(handle) * size_of::<usize>();
+        let number = |at: usize| {
+            let mut bytes = [0; size_of::<usize>()];
+            read(at, &mut bytes)?;
+            Some(usize::from_ne_bytes(bytes))
+        };
+        let short = |at: usize| {
+            let mut bytes = [0; 4];
+            read(at, &mut bytes)?;
+            Some(u32::from_ne_bytes(bytes))
+        };
+        let entry = number(slot.wrapping_add(distance))?;
+        if number(entry + offset_of!(Communicator, handle))? != handle {
+            return None;
+        }
+        let size = short(entry + offset_of!(Communicator, size))?;
+        let same = short(entry + offset_of!(Communicator, same))?;
+        let members = number(entry + offset_of!(Communicator, members))? as u64;
+        let list = number(entry + offset_of!(Communicator, list))?;
+        let words = short(list)? as usize;
+        let listed = (size as usize).min(words.saturating_sub(FIRST)).min(RANKS_AT_MOST);
+        let mut bytes = vec![0; if same > 0 { 0 } else { listed * 4 }];
+        read(list + FIRST * 4, &mut bytes)?;
+        let (list, _) = bytes.as_chunks();
+        let list = list.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+        Some(SeenCommunicator { size, members, same, list })
+    }
+}
+
+impl SeenCommunicator {
+    /// The rank in `MPI_COMM_WORLD` of one of its ranks, if that is known.
+    pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
+        if rank < self.same {
+            return Some(rank);
+        }
+        self.list.get(rank as usize).copied().filter(|there| *there < NOT_THERE)
     }
 }
 

@@ -4,7 +4,9 @@ mod beginning;
 mod cvars;
 mod ending;
 mod in_front;
+mod keeper;
 mod listing;
+mod now;
 mod snapshot;
 mod surroundings;
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gyan_results::{End, Ending, RankProfile};
 
-use super::{RUN, Run, holding};
+use super::{RUN, Run, holding, now};
 use crate::calls::budget::{self, budget};
 use crate::delivery::keeper::Keeper;
 use crate::observe::pvars::Look;
@@ -58,7 +58,7 @@ impl Run {
             return;
         }
         let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
-        let keeper = Keeper::begin(&self.job, self.rank, wanted, timeout);
+        let keeper = Keeper::begin(&self.job, self.rank, now::statics(), wanted, timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
         if self.keeps() && self.take_snapshot(Look::Start) {

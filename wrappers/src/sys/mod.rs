@@ -17,6 +17,7 @@ pub(crate) mod guard;
 pub(crate) mod later;
 pub(crate) mod locks;
 pub(crate) mod lookup;
+pub(crate) mod memory;
 pub(crate) mod notice;
 pub(crate) mod peek;
 pub(crate) mod perf_map;

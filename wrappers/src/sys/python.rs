@@ -6,11 +6,10 @@
 //! there, and whatever does not look as expected ends the search without a line. Other versions than those of
 //! the table, interpreters inside of an interpreter, and names with other letters than ASCII have none.
 
-use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::sys::{elf_objects, symbols};
+use crate::sys::{elf_objects, memory, symbols};
 
 /// Offsets of what is read, in bytes, as in `pycore_runtime.h`, `pycore_interp.h`, `pycore_frame.h`
 /// and `code.h` of `CPython`. They stay the same within a minor version.
@@ -316,17 +315,10 @@ macro_rules! numbers {
 
 numbers!(u8 u32 i32 u64 usize);
 
-/// Fills `into` with what is in this process at an address. The kernel reads it, so that nothing happens when
-/// nothing is there.
+/// Fills `into` with what is in this process at an address.
 fn read_into(at: usize, into: &mut [u8]) -> Option<()> {
-    let length = into.len();
-    let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: length };
-    let from = libc::iovec { iov_base: at as *mut c_void, iov_len: length };
     // SAFETY: getpid(2) has no preconditions.
-    let own = unsafe { libc::getpid() };
-    // SAFETY: the kernel writes at most `length` bytes to `into`, and checks the other address itself.
-    let got = unsafe { libc::process_vm_readv(own, &raw const to, 1, &raw const from, 1, 0) };
-    (usize::try_from(got) == Ok(length)).then_some(())
+    memory::read_from(unsafe { libc::getpid() }, at, into).ok()
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use gyan_results::RankNow;
+
 use crate::delivery::output::RunPlace;
 
 /// No message is longer; longer texts take several messages.
@@ -51,6 +53,27 @@ pub(super) struct Hello {
     pub(super) job: String,
     /// Where the live file of the host is; none for nowhere.
     pub(super) live: Option<RunPlace>,
+    /// How to see what it is doing; none if that cannot be known.
+    pub(super) statics: Option<Statics>,
+}
+
+/// Where in a rank's memory the data are that say what it is doing, and what numbers mean in its MPI.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Statics {
+    pub(crate) places: [usize; 4],
+    pub(crate) any_source: i32,
+    pub(crate) any_tag: i32,
+    pub(crate) proc_null: i32,
+    pub(crate) handle_bytes: usize,
+}
+
+/// How the keeper sees what the process `pid` of a rank is doing.
+pub(crate) trait Look: Sync {
+    /// Two looks at a rank that has not moved give the same; none while gyan is not counting there.
+    fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>>;
+
+    /// The same in words.
+    fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>>;
 }
 
 /// What the keeper answers.

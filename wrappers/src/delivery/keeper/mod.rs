@@ -21,6 +21,8 @@ use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::sigmask;
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
+pub(crate) use messages::{Look, Statics};
+pub(crate) use process::main;
 use records::Records;
 
 /// The time limit for telling the keeper something that it need not answer.
@@ -57,8 +59,14 @@ pub(crate) struct NotWritten {
 
 impl Keeper {
     /// For a rank that is about to run. `wanted`: whether to use a separate process.
-    pub(crate) fn begin(job: &Job, rank: u32, wanted: bool, timeout: Duration) -> Keeper {
-        let hello = Hello { rank, job: job.id.clone(), live: job.live.clone() };
+    pub(crate) fn begin(
+        job: &Job,
+        rank: u32,
+        statics: Option<Statics>,
+        wanted: bool,
+        timeout: Duration,
+    ) -> Keeper {
+        let hello = Hello { rank, job: job.id.clone(), live: job.live.clone(), statics };
         let directory = job.place.directory.clone();
         let device = job.place.device();
         let elsewhere = job.elsewhere.iter().map(|place| Elsewhere {

@@ -14,16 +14,17 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
-    LiveFile, Whose, collected, is_live_file_name, live_file_name, sort_by, write_live,
+    LiveEntry, LiveFile, RankNow, Whose, collected, is_live_file_name, live_file_name, sort_by,
+    write_live,
 };
 use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
-use super::messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper, is_ready};
+use super::messages::{FromKeeper, Hello, Look, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::records;
 use super::spawn::peer_of;
 use crate::delivery::job;
@@ -45,36 +46,15 @@ const APART_AT_MOST: Duration = Duration::from_secs(60);
 /// The time limit for sending an answer that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// Between two looks at what ranks do.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// A rank that has not moved for this time is news.
+const STILL: Duration = Duration::from_secs(4);
 /// Of a thread.
 const STACK: usize = 512 << 10;
 
-/// The entry point of libgyan.so as a program, which the dynamic loader jumps to: the words of the command line
-/// are on the stack.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn gyan_keeper() -> ! {
-    #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(
-        "xor ebp, ebp",
-        "mov rdi, rsp",
-        "and rsp, -16",
-        "call {main}",
-        "ud2",
-        main = sym main,
-    );
-    #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(
-        "mov x29, #0",
-        "mov x30, #0",
-        "mov x0, sp",
-        "bl {main}",
-        "brk #1",
-        main = sym main,
-    );
-}
-
-/// `stack`: the number of words, then the address of each (System V ABI, 3.4.1).
-extern "C" fn main(stack: *const usize) -> ! {
+/// `stack`: the number of words, then the address of each (System V ABI, 3.4.1). `look`: how to see what ranks are doing.
+pub(crate) fn main(stack: *const usize, look: &'static dyn Look) -> ! {
     // SAFETY: the loader left the words of the command line there.
     let count = unsafe { stack.read() };
     let words = (1..count).map(|at| {
@@ -102,7 +82,7 @@ extern "C" fn main(stack: *const usize) -> ! {
     leave_the_rank(listening);
     // SAFETY: the rank that started this process left it open for it.
     let listening = unsafe { OwnedFd::from_raw_fd(listening) };
-    serve_all(&listening);
+    serve_all(&listening, look);
     end(0)
 }
 
@@ -160,8 +140,23 @@ enum RankStage {
 /// A rank of this host.
 struct Rank {
     hello: Hello,
+    /// None for a process that is not visible from here.
+    pid: Option<Pid>,
+    seen: Mutex<RankSeen>,
     records: Mutex<Option<File>>,
     stage: Mutex<RankStage>,
+}
+
+/// What the keeper saw a rank do.
+struct RankSeen {
+    /// At the last look.
+    stamp: Option<String>,
+    /// When it was first so.
+    since_ms: u64,
+    /// None if it moved between the last two looks.
+    now: Result<Option<RankNow>, String>,
+    /// It has not moved for [`STILL`].
+    is_still: bool,
 }
 
 /// Everything that the threads share.
@@ -184,6 +179,50 @@ struct KeeperState {
     begun: bool,
     /// Whether to write the live files at once.
     news: bool,
+}
+
+impl Rank {
+    /// Looks at what it is doing. Returns whether that is news.
+    fn look(&self, look: &dyn Look) -> bool {
+        let (Some(pid), Some(statics)) = (self.pid, &self.hello.statics) else { return false };
+        let pid = pid.as_raw_nonzero().get();
+        let stamp = look.stamp(pid, statics);
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        let mut seen = held(&self.seen);
+        let was_still = seen.is_still;
+        match stamp {
+            // What it did last is what is known of a process that has just ended.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return false,
+            Err(error) => {
+                let is_new = seen.now.is_ok();
+                seen.now = Err(why_not(&error));
+                return is_new;
+            }
+            Ok(stamp) if stamp.is_none() || stamp != seen.stamp => {
+                *seen = RankSeen { stamp, since_ms: now_ms, now: Ok(None), is_still: false };
+            }
+            Ok(_) if !matches!(seen.now, Ok(Some(_))) => {
+                let since_ms = seen.since_ms;
+                let told = look.tell(pid, statics).ok().flatten();
+                seen.now = Ok(told.map(|now| RankNow { since_ms, ..now }));
+            }
+            Ok(_) => {
+                seen.is_still =
+                    Duration::from_millis(now_ms.saturating_sub(seen.since_ms)) >= STILL;
+            }
+        }
+        was_still != seen.is_still
+    }
+}
+
+/// In words for a user.
+fn why_not(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => "its memory may not be read: kernel.yama.ptrace_scope is not 0, or a container forbids it".into(),
+        Some(libc::ENOSYS) => "its memory may not be read: the container forbids process_vm_readv".into(),
+        _ => error.to_string(),
+    }
 }
 
 impl KeeperState {
@@ -210,7 +249,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Accepts ranks, until there are none left.
-fn serve_all(listening: &OwnedFd) {
+fn serve_all(listening: &OwnedFd, look: &'static dyn Look) {
     let keeper = Arc::new(KeeperProcess { host: job::host(), ..KeeperProcess::default() });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
@@ -220,6 +259,9 @@ fn serve_all(listening: &OwnedFd) {
     if !wrote || !start(move || told.listen_to_signals()) {
         return;
     }
+    let looks = Arc::clone(&keeper);
+    // Without it the rest works.
+    _ = start(move || looks.look_now_and_then(look));
     loop {
         let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
         let _ = rustix::event::poll(ends, None);
@@ -255,8 +297,11 @@ impl KeeperProcess {
             pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((ToKeeper::Hello(hello), file))) = socket.receive::<ToKeeper>(other, None) {
+            let seen = RankSeen { stamp: None, since_ms: 0, now: Ok(None), is_still: false };
             let rank = Arc::new(Rank {
                 hello,
+                pid,
+                seen: Mutex::new(seen),
                 records: Mutex::new(file),
                 stage: Mutex::new(RankStage::Here),
             });
@@ -366,12 +411,12 @@ impl KeeperProcess {
         let texts = ranks.iter().filter_map(|rank| {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
-            Some((rank.hello.rank, *held(&rank.stage) == RankStage::Gone, text))
+            let gone = *held(&rank.stage) == RankStage::Gone;
+            let now = held(&rank.seen).now.clone();
+            Some(LiveEntry { rank: rank.hello.rank, gone, now, text })
         });
-        let mut texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
-        sort_by(&mut texts, |(one, ..), (other, ..)| one.cmp(other));
-        let ranks: Vec<_> =
-            texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
+        let mut ranks: Vec<LiveEntry> = texts.collect();
+        sort_by(&mut ranks, |one, other| one.rank.cmp(&other.rank));
         let mut text = Vec::new();
         if write_live(&mut text, &job, &self.host, &ranks).is_err() || ranks.is_empty() {
             return text.len();
@@ -444,6 +489,24 @@ impl KeeperProcess {
                 state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
             if is_over && (state.begun || began.elapsed() > ALONE) {
                 end(0);
+            }
+        }
+    }
+
+    /// Looks at what the ranks do, and has it written when one has not moved for a while, or moves again.
+    fn look_now_and_then(&self, look: &dyn Look) {
+        loop {
+            thread::sleep(BETWEEN_LOOKS);
+            let ranks = held(&self.state).ranks.clone();
+            let here = ranks.iter().filter(|rank| *held(&rank.stage) == RankStage::Here);
+            let changed: Vec<&RunPlace> = here
+                .filter(|rank| rank.look(look))
+                .filter_map(|rank| rank.hello.live.as_ref())
+                .collect();
+            if let Some(apart) = changed.iter().map(|place| rate_in(place).0).max() {
+                held(&self.state).news = true;
+                self.changed.notify_all();
+                thread::sleep(apart.saturating_sub(BETWEEN_LOOKS));
             }
         }
     }

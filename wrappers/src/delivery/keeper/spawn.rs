@@ -135,7 +135,7 @@ impl Files {
             [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
         // In a program that was started through the loader, the loader has no separate mapping to find.
         let loader = if base == 0 { entry } else { base };
-        let library = file(process::gyan_keeper as *const () as usize)?;
+        let library = file(process::main as *const () as usize)?;
         // A program that contains gyan (`static`) cannot be run as a keeper.
         if fs::read_link("/proc/self/exe").is_ok_and(|program| program == library) {
             return Err(ErrorKind::Unsupported.into());

@@ -66,6 +66,8 @@ pub(crate) struct Row {
     pub(crate) bytes: bool,
     /// Whether ranks wait for each other in it.
     pub(crate) waits: bool,
+    /// The names of its arguments.
+    pub(crate) arguments: &'static [&'static str],
 }
 
 /// Expands the rows of every chapter except the two whose entry points are written by hand.
@@ -255,6 +257,7 @@ macro_rules! number_rows {
                 fortran: &[$($(stringify!($fortran)),+)?],
                 bytes: $crate::mpi::functions::moves!($($effect)?),
                 waits: $crate::mpi::functions::waits!(( $($arg)* ) [$($($known)*)?]).is_some(),
+                arguments: &[$(stringify!($arg)),*],
             }
         ),*];
         pub(crate) const END: usize = $first + ROWS.len();

@@ -1,0 +1,169 @@
+//! What a rank is doing now, as the keeper of its host sees it from outside; and what `gyan now` makes of all of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::Tool;
+
+/// A rank that has not moved between two looks: it is in the same call of MPI, or in its own code since the same call.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RankNow {
+    /// Whether it is inside the call; otherwise it is in its own code, and this was its last one.
+    pub in_mpi: bool,
+    /// The function that it called, by its name in C; none before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// Which of its calls of that function it is, from 1.
+    pub number: u64,
+    /// When it was first seen so, in milliseconds since 1970; it was so up to a second before.
+    pub since_ms: u64,
+    /// The rank that it receives from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Peer>,
+    /// The rank that it sends to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dest: Option<Peer>,
+    /// The tag of the message that it receives or, without a source, sends; none for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<i32>,
+    /// The root of a collective operation, as the call says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<i32>,
+    /// The number of requests that it waits for or tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// The communicator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub communicator: Option<CommunicatorNow>,
+    /// Where the call was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CallPlace>,
+}
+
+/// The other side of a message.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Peer {
+    /// A rank in `MPI_COMM_WORLD`.
+    World(u32),
+    /// A rank of a communicator whose rank in `MPI_COMM_WORLD` is not known.
+    InCommunicator(i32),
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// `MPI_PROC_NULL`.
+    Nobody,
+}
+
+/// A communicator.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommunicatorNow {
+    /// `MPI_COMM_WORLD`.
+    World,
+    /// Another one: how many ranks it has, and a hash of them, which is 0 if not known.
+    Other(u32, u64),
+    /// Nothing is known of it.
+    Unknown,
+}
+
+/// A place in the code of a process.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct CallPlace {
+    /// The file that is mapped there.
+    pub path: String,
+    /// Where in that file.
+    pub offset: u64,
+}
+
+/// What every rank of a running job is doing, who waits for whom, and why it does not go on: what `gyan now` says.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct JobNow {
+    /// `gyan.now/1`.
+    pub schema: String,
+    /// What wrote this.
+    pub tool: Tool,
+    /// The job's id.
+    pub job: String,
+    /// The number of ranks in `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// When this was found out, in milliseconds since 1970.
+    pub looked_ms: u64,
+    /// The ranks of which something is known.
+    pub ranks: Vec<RankDoing>,
+    /// Ranks that do the same, the most numerous first.
+    pub groups: Vec<GroupNow>,
+    /// Why it does not go on, if that is clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<HangCause>,
+}
+
+/// A rank and what it does.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RankDoing {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Where it runs.
+    pub host: String,
+    /// What it does.
+    pub doing: Doing,
+}
+
+/// What a rank does.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Doing {
+    /// It has not moved between two looks.
+    Still(RankNow),
+    /// It calls MPI.
+    Moves,
+    /// It cannot be seen, for this reason.
+    NotSeen(String),
+    /// Its process ended without `MPI_Finalize`; what it did last, if that is known.
+    Gone(Option<RankNow>),
+    /// It has written its profile.
+    Ended,
+}
+
+/// Ranks that do the same at the same place.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct GroupNow {
+    /// These ranks.
+    pub ranks: Vec<u32>,
+    /// What they do, in a sentence.
+    pub sentence: String,
+    /// Seconds for which all of them have done it; none for ranks that move or have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still_s: Option<f64>,
+}
+
+/// Why a job does not go on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct HangCause {
+    /// What it is.
+    pub kind: HangKind,
+    /// The ranks that are the cause.
+    pub ranks: Vec<u32>,
+    /// In a sentence.
+    pub sentence: String,
+}
+
+/// The kinds of causes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HangKind {
+    /// Ranks wait for each other, so none of them can go on.
+    Deadlock,
+    /// Ranks wait for one that is gone.
+    Gone,
+    /// Ranks wait for one that is in its own code.
+    Straggler,
+}

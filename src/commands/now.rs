@@ -1,0 +1,57 @@
+//! `gyan now`: what every rank of a running job is doing, who waits for whom, and why it does not go on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gyan_results::{JobNow, is_live_file_name};
+
+use crate::cli::NowOptions;
+use crate::error::Error;
+use crate::input::directory::Directory;
+use crate::launch::keepers;
+use crate::symbols::Symbols;
+use crate::{DONE, INCOMPLETE, answers, hang, print};
+
+pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
+    let path = match &options.directory {
+        Some(path) => path.clone(),
+        None => newest()?,
+    };
+    keepers::write_now(&path);
+    let directory = Directory::open(&path)?;
+    directory.warn_of_silence();
+    let now = look(&directory);
+    print::listing(format, &answers::now(&now, &path), &now)?;
+    Ok(if now.ranks.len() as u64 == u64::from(now.size) { DONE } else { INCOMPLETE })
+}
+
+/// What is known of the ranks of a run.
+fn look(directory: &Directory) -> JobNow {
+    let (job, size, ranks) = directory.doing();
+    let looked = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let mut symbols = Symbols::default();
+    let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
+    hang::job_now(job, size, u64::try_from(looked).unwrap_or(u64::MAX), ranks, &mut |place| {
+        let frames = symbols.frames_at(&place.path, place.offset);
+        frames.first().map(|frame| frame.short_place()).unwrap_or_default()
+    })
+}
+
+/// The run directory below the current one whose live file was written last.
+fn newest() -> Result<PathBuf, Error> {
+    let entries = fs::read_dir(".").into_iter().flatten().flatten();
+    let runs = entries.filter_map(|entry| Some((written(&entry.path())?, entry.path())));
+    let newest = runs.max_by_key(|(written, _)| *written).map(|(_, path)| path);
+    newest.ok_or_else(|| {
+        let remedy = "name its directory: gyan now DIR";
+        Error::new("no run", "there is no directory of a running job below this one", remedy)
+    })
+}
+
+fn written(directory: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let lives = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
+    lives.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()
+}

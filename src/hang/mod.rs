@@ -1,0 +1,133 @@
+//! Why does a job not go on? From what every rank does: who waits for whom, and whether any of them can still move.
+//!
+//! A call waits for all of some ranks (a collective operation, a receive from one rank) or for any of them
+//! (`MPI_ANY_SOURCE`). A rank can go on if it is in its own code, or moves, or if what it waits for can: the ranks
+//! that are left wait for each other, a knot in the wait-for graph (Hilbrich and others, "A graph based approach for MPI
+//! deadlock detection", ICS 2009). Of a rank whose call does not say for whom it waits, it is assumed that it can go on, so
+//! that a deadlock is never said without proof.
+
+mod sentences;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use std::collections::BTreeMap;
+
+use gyan_results::{
+    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, NOW_SCHEMA,
+    RankDoing, RankNow, Tool,
+};
+
+use sentences::Sentences;
+use waits::WaitGraph;
+
+/// Ranks that have not moved for less than this may just be slow.
+const STILL_MS: u64 = 10_000;
+/// How many ranks are tried to find a short circle.
+const STARTS: usize = 50;
+
+/// What all ranks do, and what follows from it. `name_place`: how a place in the code reads.
+pub(crate) fn job_now(
+    job: String,
+    size: u32,
+    looked_ms: u64,
+    ranks: Vec<RankDoing>,
+    name_place: &mut dyn FnMut(&CallPlace) -> String,
+) -> JobNow {
+    let mut places = BTreeMap::new();
+    for now in ranks.iter().filter_map(|rank| of_doing(&rank.doing)) {
+        if let Some(place) = &now.from
+            && !places.contains_key(place)
+        {
+            places.insert(place.clone(), name_place(place));
+        }
+    }
+    let sentences = Sentences { looked_ms, size, places: &places };
+    let groups = groups(&ranks, &sentences);
+    let cause = cause(&ranks, &sentences);
+    let (schema, tool) = (NOW_SCHEMA.to_owned(), Tool::gyan());
+    JobNow { schema, tool, job, size, looked_ms, ranks, groups, cause }
+}
+
+fn of_doing(doing: &Doing) -> Option<&RankNow> {
+    match doing {
+        Doing::Still(now) | Doing::Gone(Some(now)) => Some(now),
+        _ => None,
+    }
+}
+
+/// What ranks of a group have in common.
+#[derive(Eq, Ord, PartialEq, PartialOrd)]
+enum Alike<'a> {
+    Still(bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>),
+    Moves,
+    NotSeen(&'a str),
+    Gone,
+    Ended,
+}
+
+fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
+    let mut groups: BTreeMap<Alike, Vec<&RankDoing>> = BTreeMap::new();
+    for rank in ranks {
+        let key = match &rank.doing {
+            Doing::Still(now) => {
+                let communicator = now.communicator.filter(|_| now.in_mpi);
+                Alike::Still(now.in_mpi, now.function.as_deref(), communicator, now.from.as_ref())
+            }
+            Doing::Moves => Alike::Moves,
+            Doing::NotSeen(why) => Alike::NotSeen(why),
+            Doing::Gone(_) => Alike::Gone,
+            Doing::Ended => Alike::Ended,
+        };
+        groups.entry(key).or_default().push(rank);
+    }
+    let mut groups: Vec<Vec<&RankDoing>> = groups.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    groups
+        .into_iter()
+        .map(|group| GroupNow {
+            ranks: group.iter().map(|rank| rank.rank).collect(),
+            sentence: sentences.of_group(&group),
+            still_s: sentences.still_s(&group),
+        })
+        .collect()
+}
+
+/// Why the ranks do not go on, if that is clear.
+fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
+    let graph = WaitGraph::new(sentences.size, ranks);
+    let now = |rank: u32| match &graph.doing(rank)?.doing {
+        Doing::Still(now) => Some(now),
+        _ => None,
+    };
+    let is_still = |now: &RankNow| now.since_ms.saturating_add(STILL_MS) <= sentences.looked_ms;
+    let is_gone =
+        |rank: u32| graph.doing(rank).is_some_and(|rank| matches!(rank.doing, Doing::Gone(_)));
+    let waiting = graph.waiting_for(is_gone);
+    if !waiting.is_empty() {
+        let gone: Vec<u32> = graph.waited_for().filter(|rank| is_gone(*rank)).collect();
+        let sentence = sentences.gone(&gone, &waiting);
+        return Some(HangCause { kind: HangKind::Gone, ranks: gone, sentence });
+    }
+    let stuck = graph.stuck();
+    let knot: Vec<u32> = stuck.iter().copied().filter(|rank| now(*rank).is_some()).collect();
+    if let [first, ..] = knot[..] {
+        if !knot.iter().all(|rank| now(*rank).is_some_and(is_still)) {
+            return None;
+        }
+        let ranks = graph.circle(&stuck, first, STARTS);
+        let steps: Vec<(u32, &RankNow)> =
+            ranks.iter().filter_map(|rank| Some((*rank, now(*rank)?))).collect();
+        let sentence = sentences.deadlock(&steps, knot.len());
+        return Some(HangCause { kind: HangKind::Deadlock, ranks, sentence });
+    }
+    let is_own = |rank: u32| now(rank).is_some_and(|now| !now.in_mpi && is_still(now));
+    let waiting = graph.waiting_for(is_own);
+    if !waiting.iter().any(|rank| now(*rank).is_some_and(is_still)) {
+        return None;
+    }
+    let ranks: Vec<u32> = graph.waited_for().filter(|rank| is_own(*rank)).collect();
+    let last = ranks.first().and_then(|rank| now(*rank));
+    let sentence = sentences.straggler(&ranks, last, waiting.len());
+    Some(HangCause { kind: HangKind::Straggler, ranks, sentence })
+}

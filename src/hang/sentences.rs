@@ -1,0 +1,213 @@
+//! How what ranks do reads.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use gyan_results::{CallPlace, CommunicatorNow, Doing, Peer, RankDoing, RankNow};
+
+use super::of_doing;
+use crate::words::{integer, ranges};
+
+/// What sentences need to know.
+pub(super) struct Sentences<'a> {
+    pub(super) looked_ms: u64,
+    pub(super) size: u32,
+    pub(super) places: &'a BTreeMap<CallPlace, String>,
+}
+
+impl Sentences<'_> {
+    /// Ranks that do the same.
+    pub(super) fn of_group(&self, group: &[&RankDoing]) -> String {
+        let ranks: Vec<u32> = group.iter().map(|rank| rank.rank).collect();
+        let who = self.who(&ranks);
+        let one = ranks.len() == 1;
+        let (verb, own) = if one { ("is", "its") } else { ("are", "their") };
+        let Some(first) = group.first() else { return who };
+        match &first.doing {
+            Doing::Moves => {
+                format!("{who} {} MPI now and then", if one { "calls" } else { "call" })
+            }
+            Doing::NotSeen(why) => format!("{who} cannot be seen: {why}"),
+            Doing::Gone(last) => {
+                let last = last.as_ref().filter(|_| one).map(|now| self.last_of(now));
+                format!(
+                    "{who} {verb} gone: {own} process ended without MPI_Finalize{}",
+                    last.unwrap_or_default()
+                )
+            }
+            Doing::Ended => format!("{who} {} ended", if one { "has" } else { "have" }),
+            Doing::Still(now) if now.in_mpi => {
+                let nows = || group.iter().filter_map(|rank| of_doing(&rank.doing));
+                let peers =
+                    nows().all(|other| (other.source, other.dest) == (now.source, now.dest));
+                let tags = nows().all(|other| other.tag == now.tag);
+                let numbers = nows().all(|other| other.number == now.number);
+                let mut text = format!("{who} {verb} in {}", name(now));
+                text += &self.place(now);
+                if peers {
+                    text += &self.message(now, tags);
+                }
+                if numbers && now.number > 0 {
+                    let _ = write!(text, " ({own} {} call of it)", ordinal(now.number));
+                }
+                text
+            }
+            Doing::Still(now) => {
+                let last = if now.function.is_some() { self.last_of(now) } else { String::new() };
+                format!("{who} {verb} in {own} own code{last}")
+            }
+        }
+    }
+
+    /// For how long all of them have done it.
+    pub(super) fn still_s(&self, group: &[&RankDoing]) -> Option<f64> {
+        let since = group.iter().map(|rank| match &rank.doing {
+            Doing::Still(now) => Some(now.since_ms),
+            _ => None,
+        });
+        let latest = since.collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+        Some(self.looked_ms.saturating_sub(latest) as f64 * 1e-3)
+    }
+
+    pub(super) fn gone(&self, gone: &[u32], waiting: &[u32]) -> String {
+        let verb = if gone.len() == 1 { "is" } else { "are" };
+        let wait = if waiting.len() == 1 { "waits" } else { "wait" };
+        format!(
+            "{} {verb} gone, and {} {wait} for that, directly or through others",
+            self.who(gone),
+            self.who(waiting)
+        )
+    }
+
+    /// `steps`: each rank waits for the next, and the last for the first. `all`: how many ranks cannot go on.
+    pub(super) fn deadlock(&self, steps: &[(u32, &RankNow)], all: usize) -> String {
+        let next =
+            |at: usize| steps.get((at + 1) % steps.len().max(1)).map_or(0, |(rank, _)| *rank);
+        let step = |(at, (rank, now)): (usize, &(u32, &RankNow))| {
+            let place = self.place(now);
+            let (function, other) = (name(now), next(at));
+            let what = if now.source == Some(Peer::World(other)) {
+                let tag = now.tag.map(|tag| format!(" with tag {tag}")).unwrap_or_default();
+                format!("for a message{tag} from rank {other}")
+            } else {
+                format!("for rank {other}")
+            };
+            format!("rank {rank} waits in {function}{place} {what}")
+        };
+        let steps: Vec<String> = steps.iter().enumerate().map(step).collect();
+        format!(
+            "Deadlock: {}. {} of {} ranks cannot go on any more; end the job",
+            steps.join("; "),
+            integer(all as i128),
+            integer(self.size.into())
+        )
+    }
+
+    pub(super) fn straggler(
+        &self,
+        ranks: &[u32],
+        first: Option<&RankNow>,
+        waiting: usize,
+    ) -> String {
+        let one = ranks.len() == 1;
+        let (verb, own) = if one { ("is", "its") } else { ("are", "their") };
+        let last = first.filter(|_| one).map(|now| self.last_of(now)).unwrap_or_default();
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        let them = if one { "it" } else { "them" };
+        format!(
+            "{} {verb} in {own} own code{last}; {} rank{} {wait} for {them}, directly or through others",
+            self.who(ranks),
+            integer(waiting as i128),
+            if waiting == 1 { "" } else { "s" }
+        )
+    }
+
+    fn last_of(&self, now: &RankNow) -> String {
+        now.function
+            .as_ref()
+            .map(|_| format!(", last in {}{}", name(now), self.place(now)))
+            .unwrap_or_default()
+    }
+
+    /// The ranks, or how many of all.
+    fn who(&self, ranks: &[u32]) -> String {
+        match ranks {
+            [one] => format!("rank {one}"),
+            all if all.len() == self.size as usize => {
+                format!("all {} ranks", integer(self.size.into()))
+            }
+            some => {
+                let list = ranges(some);
+                if list.len() > 30 {
+                    format!(
+                        "{} of {} ranks",
+                        integer(some.len() as i128),
+                        integer(self.size.into())
+                    )
+                } else {
+                    format!("ranks {list}")
+                }
+            }
+        }
+    }
+
+    fn place(&self, now: &RankNow) -> String {
+        let place = now.from.as_ref().and_then(|from| self.places.get(from));
+        place.map(|place| format!(" at {place}")).unwrap_or_default()
+    }
+
+    /// With whom the call exchanges a message, or on which communicator it is.
+    fn message(&self, now: &RankNow, tags: bool) -> String {
+        let peer = |peer: Peer| match peer {
+            Peer::World(rank) => format!("rank {rank}"),
+            Peer::InCommunicator(rank) => format!("rank {rank} of its communicator"),
+            Peer::Any => "any rank".into(),
+            Peer::Nobody => "no rank".into(),
+        };
+        let tag = now.tag.filter(|_| tags).map(|tag| format!(" with tag {tag}"));
+        let mut text = String::new();
+        if let Some(source) = now.source {
+            let _ = write!(
+                text,
+                " for a message{} from {}",
+                tag.clone().unwrap_or_default(),
+                peer(source)
+            );
+        }
+        if let Some(dest) = now.dest {
+            let tag = tag.filter(|_| now.source.is_none()).unwrap_or_default();
+            let _ = write!(
+                text,
+                "{} to {}{tag}",
+                if now.source.is_some() { "," } else { "" },
+                peer(dest)
+            );
+        }
+        if let Some(root) = now.root {
+            let _ = write!(text, " with root {root}");
+        }
+        if let Some(requests) = now.requests {
+            let plural = if requests == 1 { "" } else { "s" };
+            let _ = write!(text, " for {} request{plural}", integer(requests.into()));
+        }
+        if let Some(CommunicatorNow::Other(size, _)) = now.communicator {
+            let _ = write!(text, " on a communicator of {} ranks", integer(size.into()));
+        }
+        text
+    }
+}
+
+fn name(now: &RankNow) -> &str {
+    now.function.as_deref().unwrap_or("a call of MPI")
+}
+
+fn ordinal(number: u64) -> String {
+    let suffix = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{}{suffix}", integer(number.into()))
+}

@@ -1,0 +1,183 @@
+use gyan_results::Peer;
+
+use super::*;
+
+const NOW_MS: u64 = 1_000_000;
+
+fn call(function: &str) -> RankNow {
+    RankNow {
+        in_mpi: true,
+        function: Some(function.into()),
+        number: 1,
+        since_ms: NOW_MS - 60_000,
+        source: None,
+        dest: None,
+        tag: None,
+        root: None,
+        requests: None,
+        communicator: Some(CommunicatorNow::World),
+        from: None,
+    }
+}
+
+fn receive(source: u32) -> Doing {
+    Doing::Still(RankNow { source: Some(Peer::World(source)), tag: Some(7), ..call("MPI_Recv") })
+}
+
+fn any() -> Doing {
+    Doing::Still(RankNow { source: Some(Peer::Any), ..call("MPI_Recv") })
+}
+
+fn barrier() -> Doing {
+    Doing::Still(call("MPI_Barrier"))
+}
+
+fn own_code() -> Doing {
+    Doing::Still(RankNow { in_mpi: false, ..call("MPI_Recv") })
+}
+
+fn of(doing: Vec<Doing>) -> JobNow {
+    let size = u32::try_from(doing.len()).unwrap();
+    let ranks = (0..).zip(doing).map(|(rank, doing)| RankDoing { rank, host: "n1".into(), doing });
+    job_now("1".into(), size, NOW_MS, ranks.collect(), &mut |_| "here.c:1".into())
+}
+
+fn cause_of(doing: Vec<Doing>) -> Option<(HangKind, Vec<u32>)> {
+    of(doing).cause.map(|cause| (cause.kind, cause.ranks))
+}
+
+#[test]
+fn ranks_that_wait_for_each_other_are_a_deadlock_and_the_shortest_circle_is_named() {
+    let deadlock = |ranks: &[u32]| Some((HangKind::Deadlock, ranks.to_vec()));
+    assert_eq!(cause_of(vec![receive(1), receive(0)]), deadlock(&[0, 1]));
+    assert_eq!(cause_of(vec![receive(1), receive(2), receive(0)]), deadlock(&[0, 1, 2]));
+    // A receive against a barrier.
+    assert_eq!(cause_of(vec![barrier(), receive(3), barrier(), barrier()]), deadlock(&[1, 3]));
+    // Rank 0 waits for a circle that it is not in.
+    assert_eq!(cause_of(vec![receive(1), receive(2), receive(1)]), deadlock(&[1, 2]));
+    // Different operations.
+    let reduce = || Doing::Still(call("MPI_Allreduce"));
+    assert_eq!(cause_of(vec![barrier(), reduce()]), deadlock(&[0, 1]));
+}
+
+#[test]
+fn whoever_may_still_get_a_message_is_no_deadlock() {
+    // Any of the others may send, and one of them still moves.
+    assert_eq!(cause_of(vec![any(), Doing::Moves, receive(0)]), None);
+    assert_eq!(cause_of(vec![any(), receive(0)]).unwrap().0, HangKind::Deadlock);
+    // All are there: it is about to end.
+    assert_eq!(cause_of(vec![barrier(), barrier()]), None);
+    // Who cannot be seen may go on, as may one whose call does not say for whom it waits.
+    assert_eq!(cause_of(vec![receive(1), Doing::NotSeen("no".into())]), None);
+    assert_eq!(cause_of(vec![receive(1), Doing::Still(call("MPI_Waitall"))]), None);
+    // A rank of which nothing is known.
+    let ranks = vec![RankDoing { rank: 0, host: "n1".into(), doing: receive(1) }];
+    assert_eq!(job_now("1".into(), 2, NOW_MS, ranks, &mut |_| String::new()).cause, None);
+    // They have not waited for long enough.
+    let soon = |source| match receive(source) {
+        Doing::Still(now) => Doing::Still(RankNow { since_ms: NOW_MS - 3000, ..now }),
+        other => other,
+    };
+    assert_eq!(cause_of(vec![soon(1), soon(0)]), None);
+}
+
+#[test]
+fn a_rank_in_its_own_code_is_a_straggler_and_one_that_is_gone_comes_first() {
+    let straggler = cause_of(vec![barrier(), own_code(), barrier(), receive(1)]);
+    assert_eq!(straggler, Some((HangKind::Straggler, vec![1])));
+    // It is not the reason for a deadlock elsewhere.
+    let both = cause_of(vec![barrier(), own_code(), barrier(), receive(0)]);
+    assert_eq!(both, Some((HangKind::Deadlock, vec![0, 3])));
+    let gone = cause_of(vec![barrier(), own_code(), Doing::Gone(None), barrier()]);
+    assert_eq!(gone, Some((HangKind::Gone, vec![2])));
+    // Nobody waits for it.
+    assert_eq!(cause_of(vec![receive(2), Doing::Gone(None), Doing::Moves]), None);
+    let root = |root| Doing::Still(RankNow { root: Some(root), ..call("MPI_Bcast") });
+    let waits_for_root = cause_of(vec![root(1), own_code(), root(1)]);
+    assert_eq!(waits_for_root, Some((HangKind::Straggler, vec![1])));
+}
+
+#[test]
+fn what_is_said_reads_well() {
+    let now = of(vec![barrier(), receive(3), barrier(), barrier()]);
+    let sentences: Vec<&str> = now.groups.iter().map(|group| &*group.sentence).collect();
+    assert_eq!(
+        sentences,
+        [
+            "ranks 0, 2-3 are in MPI_Barrier (their 1st call of it)",
+            "rank 1 is in MPI_Recv for a message with tag 7 from rank 3 (its 1st call of it)",
+        ]
+    );
+    assert_eq!(now.groups[0].still_s, Some(60.0));
+    assert_eq!(
+        now.cause.unwrap().sentence,
+        "Deadlock: rank 1 waits in MPI_Recv for a message with tag 7 from rank 3; rank 3 waits in \
+         MPI_Barrier for rank 1. 4 of 4 ranks cannot go on any more; end the job"
+    );
+}
+
+/// The graph of each of many random programs against a simulation: messages are delivered until nobody can move.
+#[test]
+fn random_programs_are_stuck_where_a_simulation_is() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    for _ in 0..2000 {
+        let size = 2 + random(6);
+        let doing: Vec<Doing> = (0..size)
+            .map(|rank| match random(5) {
+                0 => own_code(),
+                1 => any(),
+                2 => barrier(),
+                _ => {
+                    let other = (rank + 1 + random(size - 1)) % size;
+                    receive(u32::try_from(other).unwrap())
+                }
+            })
+            .collect();
+        let ranks: Vec<RankDoing> = (0..)
+            .zip(doing.clone())
+            .map(|(rank, doing)| RankDoing { rank, host: "n1".into(), doing })
+            .collect();
+        let size = u32::try_from(size).unwrap();
+        let graph = WaitGraph::new(size, &ranks);
+        let mut can_go: Vec<bool> = doing.iter().map(|doing| *doing == own_code()).collect();
+        // Whoever can go on sends to all, and enters each operation.
+        loop {
+            let before = can_go.clone();
+            for (rank, doing) in doing.iter().enumerate() {
+                let others = (0..doing_count(&before)).filter(|other| *other != rank);
+                can_go[rank] |= match doing {
+                    Doing::Still(now) if now.function.as_deref() == Some("MPI_Barrier") => others
+                        .clone()
+                        .all(|other| before[other] || doing_is_barrier(&ranks[other].doing)),
+                    Doing::Still(RankNow { source: Some(Peer::Any), .. }) => {
+                        others.clone().any(|other| before[other])
+                    }
+                    Doing::Still(RankNow { source: Some(Peer::World(source)), .. }) => {
+                        before[*source as usize]
+                    }
+                    _ => false,
+                };
+            }
+            if can_go == before {
+                break;
+            }
+        }
+        let expected: Vec<u32> = (0..size).filter(|rank| !can_go[*rank as usize]).collect();
+        let stuck: Vec<u32> = graph.stuck().into_iter().filter(|rank| *rank < size).collect();
+        assert_eq!(stuck, expected, "{doing:?}");
+    }
+}
+
+fn doing_count(of: &[bool]) -> usize {
+    of.len()
+}
+
+fn doing_is_barrier(doing: &Doing) -> bool {
+    *doing == barrier()
+}

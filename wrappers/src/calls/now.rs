@@ -1,0 +1,142 @@
+//! What is the program doing now? Entry points leave a few words before they forward a call: where it came from, and the
+//! arguments that say for whom it waits. The keeper reads them, with the gate, from the memory of a rank that may be stuck
+//! (`process_vm_readv(2)`), so that they cost a store each and nothing else.
+//!
+//! Only for programs in which one thread calls MPI.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many arguments of a call have a place.
+pub(crate) const WORDS: usize = 12;
+
+/// A call that is in progress, or was the last one.
+#[repr(C)]
+pub(crate) struct Now {
+    /// Where on the stack its return address lies, and behind it the arguments from the seventh on (System V ABI for x86-64,
+    /// 3.2.3); 0 for a call whose arguments are all here.
+    stack: AtomicUsize,
+    /// The return address of such a call; 0 if it is not known.
+    caller: AtomicUsize,
+    /// The arguments by their position. Of a call with a stack only those that [`is_kept`], of the first six.
+    words: [AtomicUsize; WORDS],
+}
+
+pub(crate) static NOW: Now = Now {
+    stack: AtomicUsize::new(0),
+    caller: AtomicUsize::new(0),
+    words: [const { AtomicUsize::new(0) }; WORDS],
+};
+
+impl Now {
+    /// A call of the only thread that calls MPI, on any path but the fastest.
+    #[inline]
+    pub(crate) fn came_in_words(&self, words: &[usize], caller: usize) {
+        self.stack.store(0, Ordering::Relaxed);
+        self.caller.store(caller, Ordering::Relaxed);
+        for (place, word) in self.words.iter().zip(words) {
+            place.store(*word, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether an argument says for whom or for what a call waits.
+const fn says_whom(name: &str) -> bool {
+    matches!(
+        name.as_bytes(),
+        b"dest"
+            | b"source"
+            | b"tag"
+            | b"sendtag"
+            | b"comm"
+            | b"root"
+            | b"request"
+            | b"array_of_requests"
+    )
+}
+
+/// Whether the argument at `position` of a function with these arguments is kept. The number of requests comes before
+/// them.
+pub(crate) const fn is_kept(names: &[&str], position: usize) -> bool {
+    let mut rest = names;
+    let mut at = 0;
+    while let [name, others @ ..] = rest {
+        if at == position {
+            let is_number =
+                matches!(others, [next, ..] if matches!(next.as_bytes(), b"array_of_requests"));
+            return is_number || says_whom(name);
+        }
+        rest = others;
+        at += 1;
+    }
+    false
+}
+
+/// The offset of the first argument in [`NOW`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) const FIRST_WORD: usize = std::mem::offset_of!(Now, words);
+
+/// What is there in another process.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct NowSeen {
+    stack: usize,
+    caller: usize,
+    words: [usize; WORDS],
+}
+
+impl NowSeen {
+    pub(crate) fn from_words(all: [usize; 2 + WORDS]) -> NowSeen {
+        let [stack, caller, words @ ..] = all;
+        NowSeen { stack, caller, words }
+    }
+
+    /// Whether the call is counted when it ends, not when it begins.
+    pub(crate) fn is_counted_after(&self) -> bool {
+        self.stack == 0
+    }
+
+    /// The argument at `position` of a function with these `names`; `read` reads a word of that process.
+    pub(crate) fn word(
+        &self,
+        names: &[&str],
+        position: usize,
+        read: impl Fn(usize) -> Option<usize>,
+    ) -> Option<usize> {
+        const IN_REGISTERS: usize = 6;
+        if self.stack == 0 {
+            return self.words.get(position).copied();
+        }
+        match position.checked_sub(IN_REGISTERS) {
+            // Behind the return address.
+            Some(behind) => read(self.stack.wrapping_add((1 + behind) * size_of::<usize>())),
+            None => self.words.get(position).copied().filter(|_| is_kept(names, position)),
+        }
+    }
+
+    /// The return address; none if it is not known.
+    pub(crate) fn returns_to(&self, read: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        let address = if self.stack == 0 { self.caller } else { read(self.stack)? };
+        (address != 0).then_some(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_found_where_they_were_left() {
+        let names = ["buf", "count", "datatype", "source", "tag", "comm", "status"];
+        let seen = |stack| NowSeen { stack, caller: 7, words: std::array::from_fn(|at| 100 + at) };
+        let read = |at: usize| Some(at + 1000);
+        let word = |stack, position| seen(stack).word(&names, position, read);
+        assert_eq!([3, 4, 5].map(|at| word(64, at)), [103, 104, 105].map(Some));
+        // Those that are not kept, and one on the stack.
+        assert_eq!([word(64, 0), word(64, 6)], [None, Some(64 + 8 + 1000)]);
+        assert_eq!([word(0, 0), word(0, 6)], [100, 106].map(Some));
+        assert_eq!([seen(64).returns_to(read), seen(0).returns_to(read)], [Some(1064), Some(7)]);
+        let waits = ["count", "array_of_requests", "array_of_statuses"];
+        assert_eq!([0, 1, 2].map(|at| is_kept(&waits, at)), [true, true, false]);
+    }
+}
