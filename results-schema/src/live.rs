@@ -243,7 +243,8 @@ mod tests {
     fn file() -> Vec<u8> {
         let texts = [3, 5].map(|rank| serde_json::to_vec(&profile(rank, f64::from(rank))).unwrap());
         let mut out = Vec::new();
-        let ranks = [(3, false, &texts[0][..]), (5, true, &texts[1][..])];
+        let ranks =
+            [LiveEntry::not_seen(3, false, &texts[0]), LiveEntry::not_seen(5, true, &texts[1])];
         write_live(&mut out, "12.0", "n1", &ranks).unwrap();
         out
     }
@@ -274,7 +275,7 @@ mod tests {
         let old = LiveFile::open(&path).unwrap();
         let text = serde_json::to_vec(&profile(3, 9.5)).unwrap();
         let mut out = Vec::new();
-        write_live(&mut out, "12.0", "n1", &[(3, true, &text)]).unwrap();
+        write_live(&mut out, "12.0", "n1", &[LiveEntry::not_seen(3, true, &text)]).unwrap();
         fs::write(&path, out).unwrap();
         assert_eq!(old.read(3).unwrap().unwrap().1, profile(3, 9.5));
         assert!(old.read(5).unwrap().is_none());

@@ -90,6 +90,8 @@ pub struct JobNow {
     pub job: String,
     /// The number of ranks in `MPI_COMM_WORLD`.
     pub size: u32,
+    /// Whether no rank is running any more: then this is what they did last.
+    pub is_over: bool,
     /// When this was found out, in milliseconds since 1970.
     pub looked_ms: u64,
     /// The ranks of which something is known.

@@ -2,15 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use gyan_results::{JobNow, is_live_file_name};
+use gyan_results::is_live_file_name;
 
 use crate::cli::NowOptions;
 use crate::error::Error;
 use crate::input::directory::Directory;
 use crate::launch::keepers;
-use crate::symbols::Symbols;
 use crate::{DONE, INCOMPLETE, answers, hang, print};
 
 pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
@@ -22,21 +21,16 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
     keepers::write_now(&path);
     let directory = Directory::open(&path)?;
     directory.warn_of_silence();
-    let now = look(&directory);
+    let Some(now) = hang::of_directory(&directory) else {
+        let remedy = "see how it ended: gyan report DIR";
+        return Err(Error::new(
+            path.display().to_string(),
+            "nothing of its ranks is known, or they have ended",
+            remedy,
+        ));
+    };
     print::listing(format, &answers::now(&now, &path), &now)?;
     Ok(if now.ranks.len() as u64 == u64::from(now.size) { DONE } else { INCOMPLETE })
-}
-
-/// What is known of the ranks of a run.
-fn look(directory: &Directory) -> JobNow {
-    let (job, size, ranks) = directory.doing();
-    let looked = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let mut symbols = Symbols::default();
-    let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
-    hang::job_now(job, size, u64::try_from(looked).unwrap_or(u64::MAX), ranks, &mut |place| {
-        let frames = symbols.frames_at(&place.path, place.offset);
-        frames.first().map(|frame| frame.short_place()).unwrap_or_default()
-    })
 }
 
 /// The run directory below the current one whose live file was written last.

@@ -12,12 +12,15 @@ mod tests;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
     CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, NOW_SCHEMA,
     RankDoing, RankNow, Tool,
 };
 
+use crate::input::directory::Directory;
+use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
 use waits::WaitGraph;
 
@@ -26,14 +29,46 @@ const STILL_MS: u64 = 10_000;
 /// How many ranks are tried to find a short circle.
 const STARTS: usize = 50;
 
-/// What all ranks do, and what follows from it. `name_place`: how a place in the code reads.
-pub(crate) fn job_now(
+/// What the ranks of a run do, or did last, and what follows from it; none if nothing is known of that.
+pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
+    let (job, size, mut ranks) = directory.doing();
+    let lives = |rank: &RankDoing| !matches!(rank.doing, Doing::Gone(_) | Doing::Ended);
+    let is_over = !ranks.iter().any(lives);
+    let mut looked = SystemTime::now();
+    if is_over {
+        looked = directory.last_heard()?;
+        for rank in &mut ranks {
+            rank.doing = match &rank.doing {
+                Doing::Gone(Some(now)) => Doing::Still(now.clone()),
+                Doing::Gone(None) => Doing::Moves,
+                other => other.clone(),
+            };
+        }
+    }
+    let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let looked_ms = u64::try_from(looked).unwrap_or(u64::MAX);
+    let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
+    let mut symbols = Symbols::default();
+    let mut name = |place: &CallPlace| {
+        let frames = symbols.frames_at(&place.path, place.offset);
+        frames.first().map(StackFrame::short_place).unwrap_or_default()
+    };
+    let seen = Seen { job, size, is_over, looked_ms, ranks };
+    (!seen.ranks.is_empty()).then(|| job_now(seen, &mut name))
+}
+
+/// What was seen of a job.
+struct Seen {
     job: String,
     size: u32,
+    is_over: bool,
     looked_ms: u64,
     ranks: Vec<RankDoing>,
-    name_place: &mut dyn FnMut(&CallPlace) -> String,
-) -> JobNow {
+}
+
+/// What follows from it. `name_place`: how a place in the code reads.
+fn job_now(seen: Seen, name_place: &mut dyn FnMut(&CallPlace) -> String) -> JobNow {
+    let Seen { job, size, is_over, looked_ms, ranks } = seen;
     let mut places = BTreeMap::new();
     for now in ranks.iter().filter_map(|rank| of_doing(&rank.doing)) {
         if let Some(place) = &now.from
@@ -42,11 +77,11 @@ pub(crate) fn job_now(
             places.insert(place.clone(), name_place(place));
         }
     }
-    let sentences = Sentences { looked_ms, size, places: &places };
+    let sentences = Sentences { looked_ms, size, is_over, places: &places };
     let groups = groups(&ranks, &sentences);
     let cause = cause(&ranks, &sentences);
     let (schema, tool) = (NOW_SCHEMA.to_owned(), Tool::gyan());
-    JobNow { schema, tool, job, size, looked_ms, ranks, groups, cause }
+    JobNow { schema, tool, job, size, is_over, looked_ms, ranks, groups, cause }
 }
 
 fn of_doing(doing: &Doing) -> Option<&RankNow> {

@@ -12,6 +12,8 @@ use crate::words::{integer, ranges};
 pub(super) struct Sentences<'a> {
     pub(super) looked_ms: u64,
     pub(super) size: u32,
+    /// The job has ended, so that nobody can do anything about it.
+    pub(super) is_over: bool,
     pub(super) places: &'a BTreeMap<CallPlace, String>,
 }
 
@@ -96,10 +98,15 @@ impl Sentences<'_> {
         };
         let steps: Vec<String> = steps.iter().enumerate().map(step).collect();
         format!(
-            "Deadlock: {}. {} of {} ranks cannot go on any more; end the job",
+            "Deadlock: {}. {} of {} ranks {}",
             steps.join("; "),
             integer(all as i128),
-            integer(self.size.into())
+            integer(self.size.into()),
+            if self.is_over {
+                "could not go on any more"
+            } else {
+                "cannot go on any more; end the job"
+            }
         )
     }
 

@@ -39,7 +39,12 @@ fn own_code() -> Doing {
 fn of(doing: Vec<Doing>) -> JobNow {
     let size = u32::try_from(doing.len()).unwrap();
     let ranks = (0..).zip(doing).map(|(rank, doing)| RankDoing { rank, host: "n1".into(), doing });
-    job_now("1".into(), size, NOW_MS, ranks.collect(), &mut |_| "here.c:1".into())
+    of_ranks(size, ranks.collect())
+}
+
+fn of_ranks(size: u32, ranks: Vec<RankDoing>) -> JobNow {
+    let (job, is_over, looked_ms) = ("1".into(), false, NOW_MS);
+    job_now(Seen { job, size, is_over, looked_ms, ranks }, &mut |_| "here.c:1".into())
 }
 
 fn cause_of(doing: Vec<Doing>) -> Option<(HangKind, Vec<u32>)> {
@@ -72,7 +77,7 @@ fn whoever_may_still_get_a_message_is_no_deadlock() {
     assert_eq!(cause_of(vec![receive(1), Doing::Still(call("MPI_Waitall"))]), None);
     // A rank of which nothing is known.
     let ranks = vec![RankDoing { rank: 0, host: "n1".into(), doing: receive(1) }];
-    assert_eq!(job_now("1".into(), 2, NOW_MS, ranks, &mut |_| String::new()).cause, None);
+    assert_eq!(of_ranks(2, ranks).cause, None);
     // They have not waited for long enough.
     let soon = |source| match receive(source) {
         Doing::Still(now) => Doing::Still(RankNow { since_ms: NOW_MS - 3000, ..now }),

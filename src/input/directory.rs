@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use gyan_results::{
     Doing, Ending, LiveFile, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary,
@@ -240,6 +240,12 @@ impl Directory {
             ranks.push(RankDoing { rank, host: live.host.clone(), doing });
         }
         (job, size, ranks)
+    }
+
+    /// When a live file was last written.
+    pub(crate) fn last_heard(&self) -> Option<SystemTime> {
+        let written = |live: &LiveFile| fs::metadata(live.path()).ok()?.modified().ok();
+        self.lives.iter().filter_map(written).max()
     }
 
     /// Live files that cannot be used, by name, and why.

@@ -3,12 +3,13 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use gyan_results::{QueueRow, Summary};
+use gyan_results::{JobNow, QueueRow, Summary};
 
 use super::OfRanks;
 use super::sites::places_in_words;
 use crate::error::Error;
 use crate::findings::{self, Answers};
+use crate::hang;
 use crate::input::source::Source;
 use crate::symbols::sites::{self, CallSites};
 use crate::symbols::stacks::{self, Watched};
@@ -31,6 +32,7 @@ pub(crate) struct ReportInput<'a> {
     queues: OnceCell<Vec<QueueRow>>,
     answers: OnceCell<Answers>,
     ranks: OnceCell<OfRanks>,
+    now: OnceCell<Option<JobNow>>,
 }
 
 impl<'a> ReportInput<'a> {
@@ -47,6 +49,7 @@ impl<'a> ReportInput<'a> {
             queues: OnceCell::new(),
             answers: OnceCell::new(),
             ranks: OnceCell::new(),
+            now: OnceCell::new(),
         }
     }
 
@@ -57,6 +60,15 @@ impl<'a> ReportInput<'a> {
     /// With what is known of the ranks, in place of their profiles.
     pub(crate) fn with_ranks(self, ranks: OfRanks) -> ReportInput<'a> {
         ReportInput { ranks: OnceCell::from(ranks), ..self }
+    }
+
+    /// What the ranks are doing, or did last; none if all have ended well.
+    pub(crate) fn now(&self) -> Option<&JobNow> {
+        let look = || match self.source {
+            Some(Source::Directory(directory)) => hang::of_directory(directory),
+            _ => None,
+        };
+        self.now.get_or_init(look).as_ref()
     }
 
     /// The receives that were watched, and what stopped their addresses from getting names.

@@ -13,6 +13,7 @@ mod histogram;
 mod hosts;
 mod input;
 mod machine;
+mod now;
 mod page;
 mod peers;
 mod phases;
@@ -37,6 +38,7 @@ use crate::error::Error;
 pub(crate) use findings::{actor, in_short};
 pub(crate) use headings::short_library;
 pub(crate) use input::ReportInput;
+pub(crate) use now::{cause, groups};
 pub(crate) use page::page_of_run;
 pub(crate) use ranks::OfRanks;
 pub(crate) use report::{first_screen, show as report, whole};
@@ -47,6 +49,7 @@ pub(crate) use variables::explained;
 /// Every part.
 pub(crate) const PARTS: &[Part] = &[
     report::REPORT,
+    now::NOW,
     run::RUN,
     findings::FINDINGS,
     time::TIME,

@@ -13,6 +13,8 @@ pub(crate) fn page_of_run<'r>(of: &'r ReportInput, left_out: &[&'static str]) ->
     for block in PARTS.iter().filter_map(|part| part.block) {
         match block(of) {
             Ok(block) => blocks.push(block),
+            // Not worth a word.
+            Err(Value::Nothing) => {}
             Err(why) => absent.push(why),
         }
     }

@@ -587,13 +587,13 @@ pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
     }
 }
 
-/// For [`Seen`]: an address from which the other statics are known.
+/// For [`SeenCommunicators`]: an address from which the other statics are known.
 pub(crate) fn statics() -> usize {
     (&raw const WORLD).addr()
 }
 
 /// The communicators of another process that runs this library.
-pub(crate) struct Seen {
+pub(crate) struct SeenCommunicators {
     world: usize,
     bits: usize,
 }
@@ -608,15 +608,18 @@ pub(crate) struct SeenCommunicator {
     list: Vec<u32>,
 }
 
-impl Seen {
+impl SeenCommunicators {
     /// `at`: of [`statics`] there; `read` fills in bytes of that process.
-    pub(crate) fn read(at: usize, read: impl Fn(usize, &mut [u8]) -> Option<()>) -> Option<Seen> {
+    pub(crate) fn read(
+        at: usize,
+        read: impl Fn(usize, &mut [u8]) -> Option<()>,
+    ) -> Option<SeenCommunicators> {
         let word = |here: usize| {
             let mut bytes = [0; size_of::<usize>()];
             read(at.wrapping_add(here).wrapping_sub(statics()), &mut bytes)?;
             Some(usize::from_ne_bytes(bytes))
         };
-        Some(Seen { world: word(statics())?, bits: word((&raw const BITS).addr())? })
+        Some(SeenCommunicators { world: word(statics())?, bits: word((&raw const BITS).addr())? })
     }
 
     pub(crate) fn world(&self) -> Option<usize> {

@@ -8,7 +8,7 @@ use gyan_results::{CallPlace, CommunicatorNow, Peer, RankNow};
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
 use crate::calls::now::{NOW, NowSeen};
-use crate::delivery::keeper::{Look, Statics};
+use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
 use crate::observe::communicators;
@@ -49,7 +49,7 @@ struct Seen {
 /// For the keeper.
 pub(crate) struct Looks;
 
-impl Look for Looks {
+impl LookAtRank for Looks {
     fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>> {
         let (_, seen) = see(pid, of)?;
         Ok(seen.gate.is_known.then(|| format!("{seen:?}")))
@@ -176,9 +176,9 @@ impl CallSeen<'_> {
         (number == 0).then(|| self.communicators()?.world()).flatten()
     }
 
-    fn communicators(&self) -> Option<communicators::Seen> {
+    fn communicators(&self) -> Option<communicators::SeenCommunicators> {
         let at = places()[3].wrapping_add(self.distance);
-        communicators::Seen::read(at, |at, into| read_from(self.pid, at, into).ok())
+        communicators::SeenCommunicators::read(at, |at, into| read_from(self.pid, at, into).ok())
     }
 
     fn known_communicator(&self) -> Option<communicators::SeenCommunicator> {

@@ -68,7 +68,7 @@ pub(crate) struct Statics {
 }
 
 /// How the keeper sees what the process `pid` of a rank is doing.
-pub(crate) trait Look: Sync {
+pub(crate) trait LookAtRank: Sync {
     /// Two looks at a rank that has not moved give the same; none while gyan is not counting there.
     fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>>;
 

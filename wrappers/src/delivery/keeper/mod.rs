@@ -21,7 +21,7 @@ use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::sigmask;
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
-pub(crate) use messages::{Look, Statics};
+pub(crate) use messages::{LookAtRank, Statics};
 pub(crate) use process::main;
 use records::Records;
 

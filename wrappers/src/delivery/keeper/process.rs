@@ -24,7 +24,7 @@ use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
-use super::messages::{FromKeeper, Hello, Look, PathAsBytes, Socket, ToKeeper, is_ready};
+use super::messages::{FromKeeper, Hello, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::records;
 use super::spawn::peer_of;
 use crate::delivery::job;
@@ -54,7 +54,7 @@ const STILL: Duration = Duration::from_secs(4);
 const STACK: usize = 512 << 10;
 
 /// `stack`: the number of words, then the address of each (System V ABI, 3.4.1). `look`: how to see what ranks are doing.
-pub(crate) fn main(stack: *const usize, look: &'static dyn Look) -> ! {
+pub(crate) fn main(stack: *const usize, look: &'static dyn LookAtRank) -> ! {
     // SAFETY: the loader left the words of the command line there.
     let count = unsafe { stack.read() };
     let words = (1..count).map(|at| {
@@ -183,7 +183,7 @@ struct KeeperState {
 
 impl Rank {
     /// Looks at what it is doing. Returns whether that is news.
-    fn look(&self, look: &dyn Look) -> bool {
+    fn look(&self, look: &dyn LookAtRank) -> bool {
         let (Some(pid), Some(statics)) = (self.pid, &self.hello.statics) else { return false };
         let pid = pid.as_raw_nonzero().get();
         let stamp = look.stamp(pid, statics);
@@ -249,7 +249,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Accepts ranks, until there are none left.
-fn serve_all(listening: &OwnedFd, look: &'static dyn Look) {
+fn serve_all(listening: &OwnedFd, look: &'static dyn LookAtRank) {
     let keeper = Arc::new(KeeperProcess { host: job::host(), ..KeeperProcess::default() });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
@@ -494,7 +494,7 @@ impl KeeperProcess {
     }
 
     /// Looks at what the ranks do, and has it written when one has not moved for a while, or moves again.
-    fn look_now_and_then(&self, look: &dyn Look) {
+    fn look_now_and_then(&self, look: &dyn LookAtRank) {
         loop {
             thread::sleep(BETWEEN_LOOKS);
             let ranks = held(&self.state).ranks.clone();
