@@ -1,0 +1,109 @@
+/* 4 ranks exchange some messages, and then hang as the argument says, until the file `go` is there or they are killed:
+ *
+ * cycle       ranks 0 and 1 each receive from the other, who sends nothing; ranks 2 and 3 are in a barrier
+ * barrier     rank 1 receives from rank 3, which is in a barrier with the others
+ * tag         rank 1 receives tag 77 from rank 3, which has sent tag 78 and receives from rank 1; the others are in a barrier
+ * collectives rank 2 is in MPI_Allreduce, the others are in MPI_Barrier
+ * root        each rank calls MPI_Bcast with itself as root but rank 3, which has 0
+ * any         rank 0 receives from any rank, and each of the others from rank 0
+ * waitall     rank 0 waits for messages of ranks 1 and 2, which rank 1 has sent and rank 2 has not: it receives from rank 0
+ * straggler   rank 3 computes while the others wait in a barrier
+ * sender      rank 0 receives from any rank, of which rank 3 computes and could send; the others receive from rank 0
+ * healthy     they go on exchanging messages
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size, x;
+
+static void ring(int tag) {
+    MPI_Request request;
+    int from = (rank + size - 1) % size, got;
+    MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, tag, MPI_COMM_WORLD, &request);
+    MPI_Recv(&got, 1, MPI_INT, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void receive(int source, int tag) {
+    MPI_Recv(&x, 1, MPI_INT, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* receive */
+}
+
+static void barrier(void) {
+    MPI_Barrier(MPI_COMM_WORLD); /* barrier */
+}
+
+static void compute(void) {
+    while (access("go", F_OK) != 0)
+        usleep(1000);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < 50; i++)
+        ring(i);
+    if (!strcmp(what, "cycle")) {
+        if (rank < 2)
+            receive(1 - rank, 5);
+        barrier();
+    } else if (!strcmp(what, "barrier")) {
+        if (rank == 1)
+            receive(3, 77);
+        barrier();
+    } else if (!strcmp(what, "tag")) {
+        if (rank == 3)
+            MPI_Send(&x, 1, MPI_INT, 1, 78, MPI_COMM_WORLD);
+        if (rank == 1)
+            receive(3, 77);
+        if (rank == 3)
+            receive(1, 1);
+        barrier();
+    } else if (!strcmp(what, "collectives")) {
+        int sum;
+        if (rank == 2)
+            MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* allreduce */
+        barrier();
+    } else if (!strcmp(what, "root")) {
+        static char much[1 << 20];
+        MPI_Bcast(much, sizeof much, MPI_CHAR, rank == 3 ? 0 : rank, MPI_COMM_WORLD); /* bcast */
+    } else if (!strcmp(what, "any")) {
+        receive(rank == 0 ? MPI_ANY_SOURCE : 0, 3);
+    } else if (!strcmp(what, "waitall")) {
+        MPI_Request requests[2];
+        int got[2];
+        if (rank == 0) {
+            for (int i = 0; i < 2; i++)
+                MPI_Irecv(&got[i], 1, MPI_INT, 1 + i, 9, MPI_COMM_WORLD, &requests[i]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE); /* waitall */
+        } else if (rank == 1) {
+            MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+        }
+        if (rank == 2)
+            receive(0, 4);
+        barrier();
+    } else if (!strcmp(what, "straggler")) {
+        if (rank == 3)
+            compute();
+        barrier();
+    } else if (!strcmp(what, "sender")) {
+        if (rank == 3)
+            compute();
+        else
+            receive(rank == 0 ? MPI_ANY_SOURCE : 0, 3);
+        if (rank == 3)
+            MPI_Send(&x, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+        for (int to = 1; rank == 0 && to < 3; to++)
+            MPI_Send(&x, 1, MPI_INT, to, 3, MPI_COMM_WORLD);
+    } else {
+        for (int i = 0; access("go", F_OK) != 0; i++) {
+            ring(i);
+            usleep(1000);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
