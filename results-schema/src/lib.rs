@@ -99,8 +99,8 @@ pub use messages::{
     MetricSummary, PairSummary, PeerQueues, Traffic,
 };
 pub use now::{
-    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, Peer, RankDoing,
-    RankNow,
+    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, OperationNow, Peer,
+    RankDoing, RankNow,
 };
 pub use number::Number;
 pub use objects::{ObjectsMade, ObjectsMadeSummary};

@@ -32,12 +32,34 @@ pub struct RankNow {
     /// The number of requests that it waits for or tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
+    /// What they stand for: the same operations once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationNow>,
+    /// How many of them stand for something that is not known; those that are null do not count.
+    #[serde(default)]
+    pub unknown_requests: u64,
     /// The communicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicator: Option<CommunicatorNow>,
     /// Where the call was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallPlace>,
+}
+
+/// An operation that was started.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OperationNow {
+    /// The function that started it, by its name in C.
+    pub function: String,
+    /// The rank that it receives from or sends to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
+    /// The tag of its message; none for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<i32>,
+    /// The communicator.
+    pub communicator: CommunicatorNow,
 }
 
 /// The other side of a message.

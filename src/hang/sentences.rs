@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gyan_results::{CallPlace, CommunicatorNow, Doing, Peer, RankDoing, RankNow};
+use gyan_results::{CallPlace, CommunicatorNow, Doing, OperationNow, Peer, RankDoing, RankNow};
 
 use super::of_doing;
 use crate::words::{integer, ranges};
@@ -43,10 +43,12 @@ impl Sentences<'_> {
                 let peers =
                     nows().all(|other| (other.source, other.dest) == (now.source, now.dest));
                 let tags = nows().all(|other| other.tag == now.tag);
+                let requests = nows().all(|other| other.operations == now.operations);
+                let roots = nows().all(|other| other.root == now.root);
                 let numbers = nows().all(|other| other.number == now.number);
                 let mut text = format!("{who} {verb} in {}", name(now));
                 text += &self.place(now);
-                if peers {
+                if peers && requests && roots {
                     text += &self.message(now, tags);
                 }
                 if numbers && now.number > 0 {
@@ -91,6 +93,8 @@ impl Sentences<'_> {
             let what = if now.source == Some(Peer::World(other)) {
                 let tag = now.tag.map(|tag| format!(" with tag {tag}")).unwrap_or_default();
                 format!("for a message{tag} from rank {other}")
+            } else if now.requests.is_some() {
+                format!("for a request that needs rank {other}")
             } else {
                 format!("for rank {other}")
             };
@@ -165,12 +169,6 @@ impl Sentences<'_> {
 
     /// With whom the call exchanges a message, or on which communicator it is.
     fn message(&self, now: &RankNow, tags: bool) -> String {
-        let peer = |peer: Peer| match peer {
-            Peer::World(rank) => format!("rank {rank}"),
-            Peer::InCommunicator(rank) => format!("rank {rank} of its communicator"),
-            Peer::Any => "any rank".into(),
-            Peer::Nobody => "no rank".into(),
-        };
         let tag = now.tag.filter(|_| tags).map(|tag| format!(" with tag {tag}"));
         let mut text = String::new();
         if let Some(source) = now.source {
@@ -196,12 +194,46 @@ impl Sentences<'_> {
         if let Some(requests) = now.requests {
             let plural = if requests == 1 { "" } else { "s" };
             let _ = write!(text, " for {} request{plural}", integer(requests.into()));
+            text += &operations(now);
         }
         if let Some(CommunicatorNow::Other(size, _)) = now.communicator {
             let _ = write!(text, " on a communicator of {} ranks", integer(size.into()));
         }
         text
     }
+}
+
+fn peer(peer: Peer) -> String {
+    match peer {
+        Peer::World(rank) => format!("rank {rank}"),
+        Peer::InCommunicator(rank) => format!("rank {rank} of its communicator"),
+        Peer::Any => "any rank".into(),
+        Peer::Nobody => "no rank".into(),
+    }
+}
+
+/// What the requests of a call stand for.
+fn operations(now: &RankNow) -> String {
+    const AT_MOST: usize = 3;
+    let of = |operation: &OperationNow| {
+        let tag = operation.tag.map(|tag| format!(" with tag {tag}")).unwrap_or_default();
+        match operation.peer {
+            Some(other) if operation.function.contains("recv") => {
+                format!("a message{tag} from {}", peer(other))
+            }
+            Some(other) => format!("a message{tag} to {}", peer(other)),
+            None => operation.function.clone(),
+        }
+    };
+    let mut parts: Vec<String> = now.operations.iter().take(AT_MOST).map(of).collect();
+    let more = now.operations.len().saturating_sub(AT_MOST);
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    if now.unknown_requests > 0 {
+        parts.push(format!("{} whose operation is not known", now.unknown_requests));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 fn name(now: &RankNow) -> &str {

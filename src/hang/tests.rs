@@ -15,6 +15,8 @@ fn call(function: &str) -> RankNow {
         tag: None,
         root: None,
         requests: None,
+        operations: Vec::new(),
+        unknown_requests: 0,
         communicator: Some(CommunicatorNow::World),
         from: None,
     }

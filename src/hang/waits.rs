@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use gyan_results::{CommunicatorNow, Doing, Peer, RankDoing, RankNow};
+use gyan_results::{CommunicatorNow, Doing, OperationNow, Peer, RankDoing, RankNow};
 
 /// For whom a node waits.
 #[derive(Clone, Debug, Default)]
@@ -181,21 +181,21 @@ impl<'a> WaitGraph<'a> {
     /// A short circle of stuck ranks of which each waits for the next, near `from`.
     pub(super) fn circle(&self, stuck: &BTreeSet<u32>, from: u32, starts: usize) -> Vec<u32> {
         let is_stuck = |node: &usize| u32::try_from(*node).is_ok_and(|node| stuck.contains(&node));
-        let near = self.breadth_first(from as usize, &is_stuck, |_, _| false).1;
-        let circles = near.into_iter().take(starts).filter_map(|start| {
-            let (end, _) = self.breadth_first(start, &is_stuck, |_, other| other == start);
-            end
-        });
+        let near = self.breadth_first(from as usize, &is_stuck, None).1;
+        let circles = near
+            .into_iter()
+            .take(starts)
+            .filter_map(|start| self.breadth_first(start, &is_stuck, Some(start)).0);
         let ranks = circles.map(|circle| self.as_ranks(circle.into_iter()).collect::<Vec<u32>>());
         ranks.filter(|circle| !circle.is_empty()).min_by_key(Vec::len).unwrap_or_default()
     }
 
-    /// Walks from a node to those for which it waits: the way to the first step that `is_end`, and all nodes that were met.
+    /// Walks from a node to those for which it waits: a way to `end` through another rank, and all nodes that were met.
     fn breadth_first(
         &self,
         start: usize,
         is_wanted: &impl Fn(&usize) -> bool,
-        is_end: impl Fn(usize, usize) -> bool,
+        end: Option<usize>,
     ) -> (Option<Vec<usize>>, Vec<usize>) {
         let mut before: BTreeMap<usize, usize> = BTreeMap::from([(start, start)]);
         let mut met = vec![start];
@@ -203,7 +203,9 @@ impl<'a> WaitGraph<'a> {
         while let Some(node) = next.pop_front() {
             for other in self.waits[node].others().iter().copied().filter(|other| is_wanted(other))
             {
-                if is_end(node, other) {
+                // A rank that waits for any rank does not wait for itself.
+                let is_own = node >= self.ranks.len() && before[&node] == other;
+                if Some(other) == end && !is_own {
                     let mut way = vec![node];
                     let mut at = node;
                     while at != start {
@@ -244,6 +246,9 @@ fn wait_of(
     if SENDS.contains(&function) {
         return one(now.dest);
     }
+    if function.starts_with("MPI_Wait") {
+        return wait_for_requests(now, anyone);
+    }
     let Some((node, here)) = operation(now).and_then(|function| arrived.get(function)) else {
         return Wait::Nobody;
     };
@@ -253,6 +258,20 @@ fn wait_of(
         None if OF_ALL.contains(&function) => Wait::All(vec![*node]),
         // Only the root is known to need the others.
         Some(root) if FROM_ROOT.contains(&function) && !own(root) => Wait::All(vec![root]),
+        _ => Wait::Nobody,
+    }
+}
+
+/// Any of the requests may be those that are missing, so a rank is only stuck if no peer can go on.
+fn wait_for_requests(now: &RankNow, anyone: usize) -> Wait {
+    let node = |operation: &OperationNow| match (operation.peer?, operation.communicator) {
+        (Peer::World(rank), _) => Some(rank as usize),
+        (Peer::Any, CommunicatorNow::World) => Some(anyone),
+        _ => None,
+    };
+    let nodes: Option<Vec<usize>> = now.operations.iter().map(node).collect();
+    match nodes {
+        Some(nodes) if !nodes.is_empty() && now.unknown_requests == 0 => Wait::Any(nodes),
         _ => Wait::Nobody,
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod gate;
 pub(crate) mod ledger;
 pub(crate) mod longjmp;
 pub(crate) mod now;
+pub(crate) mod requests;
 pub(crate) mod scripts;
 pub(crate) mod sites;
 pub(crate) mod stacks;

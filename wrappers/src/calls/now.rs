@@ -8,6 +8,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::calls::requests::Started;
+
 /// How many arguments of a call have a place.
 pub(crate) const WORDS: usize = 12;
 
@@ -57,8 +59,11 @@ const fn says_whom(name: &str) -> bool {
 }
 
 /// Whether the argument at `position` of a function with these arguments is kept. The number of requests comes before
-/// them.
-pub(crate) const fn is_kept(names: &[&str], position: usize) -> bool {
+/// them. What a function says that starts an operation is kept with its request ([`crate::calls::requests`]).
+pub(crate) const fn is_kept(function: &str, names: &[&str], position: usize) -> bool {
+    if Started::new(function, names).is_some() {
+        return false;
+    }
     let mut rest = names;
     let mut at = 0;
     while let [name, others @ ..] = rest {
@@ -99,6 +104,7 @@ impl NowSeen {
     /// The argument at `position` of a function with these `names`; `read` reads a word of that process.
     pub(crate) fn word(
         &self,
+        function: &str,
         names: &[&str],
         position: usize,
         read: impl Fn(usize) -> Option<usize>,
@@ -110,7 +116,9 @@ impl NowSeen {
         match position.checked_sub(IN_REGISTERS) {
             // Behind the return address.
             Some(behind) => read(self.stack.wrapping_add((1 + behind) * size_of::<usize>())),
-            None => self.words.get(position).copied().filter(|_| is_kept(names, position)),
+            None => {
+                self.words.get(position).copied().filter(|_| is_kept(function, names, position))
+            }
         }
     }
 
@@ -130,13 +138,14 @@ mod tests {
         let names = ["buf", "count", "datatype", "source", "tag", "comm", "status"];
         let seen = |stack| NowSeen { stack, caller: 7, words: std::array::from_fn(|at| 100 + at) };
         let read = |at: usize| Some(at + 1000);
-        let word = |stack, position| seen(stack).word(&names, position, read);
+        let word = |stack, position| seen(stack).word("MPI_Recv", &names, position, read);
         assert_eq!([3, 4, 5].map(|at| word(64, at)), [103, 104, 105].map(Some));
         // Those that are not kept, and one on the stack.
         assert_eq!([word(64, 0), word(64, 6)], [None, Some(64 + 8 + 1000)]);
         assert_eq!([word(0, 0), word(0, 6)], [100, 106].map(Some));
         assert_eq!([seen(64).returns_to(read), seen(0).returns_to(read)], [Some(1064), Some(7)]);
         let waits = ["count", "array_of_requests", "array_of_statuses"];
-        assert_eq!([0, 1, 2].map(|at| is_kept(&waits, at)), [true, true, false]);
+        let kept = [0, 1, 2].map(|at| is_kept("MPI_Waitall", &waits, at));
+        assert_eq!(kept, [true, true, false]);
     }
 }

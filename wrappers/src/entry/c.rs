@@ -129,7 +129,18 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
-            let next = || forward::<false>(true, $($arg),*);
+            let next = || {
+                let result = forward::<false>(true, $($arg),*);
+                const STARTS: bool = $crate::calls::requests::Started::new(
+                    crate::mpi::functions::name($function),
+                    &[$(stringify!($arg)),*],
+                )
+                .is_some();
+                if STARTS && result == 0 {
+                    $crate::entry::call::has_begun();
+                }
+                result
+            };
             gate::forward(gate::enter_counted($function), ledger::alone(), next, $moved)
         }
     };
@@ -262,6 +273,10 @@ macro_rules! entry {
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
             waits: waits! { ( $($arg)* ) $known },
+            started: $crate::calls::requests::Started::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+            ),
         };
     };
 }

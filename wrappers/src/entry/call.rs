@@ -8,6 +8,7 @@ use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::now::NOW;
+use crate::calls::requests::{self as operations, Started};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
 use crate::entry::effects::ObjectChange;
@@ -38,6 +39,8 @@ pub(super) struct Entry {
     pub(super) receives: Option<Receives>,
     /// The argument position of the communicator on which ranks wait for each other in it.
     pub(super) waits: Option<u8>,
+    /// The positions of its arguments, if it starts an operation.
+    pub(super) started: Option<Started>,
 }
 
 /// How many words are passed to the Fortran routine of a row with arguments of these `types`.
@@ -212,6 +215,33 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     in_scope(entry, arguments, caller, look_up, next)
 }
 
+/// Notes the operation that a call starts, if it starts one, for the only thread that calls MPI.
+#[inline]
+fn begins(entry: &Entry, arguments: Arguments) {
+    let Some(started) = entry.started else { return };
+    let words = arguments.words();
+    let in_fortran = arguments.language() == Language::Fortran;
+    let word = |at: usize| match words.get(at) {
+        #[allow(clippy::cast_sign_loss)]
+        // SAFETY: in Fortran each argument is an address, these of integers.
+        Some(word) if in_fortran => unsafe { element::<c_int>(*word, 0) as usize },
+        Some(word) => *word,
+        None => 0,
+    };
+    let request = words.get(started.request).copied().unwrap_or(0);
+    operations::begins(operations::kind(entry.function, in_fortran), started, word, request);
+}
+
+/// The call that started the operation has succeeded.
+#[inline]
+pub(super) fn has_begun() {
+    let place = operations::place();
+    if place != 0 {
+        // SAFETY: the address of a request, which the call has written: at least 4 bytes.
+        operations::has_begun(unsafe { element::<u32>(place, 0) });
+    }
+}
+
 /// Forwards a call in a scope. `before`: what is done before the time is taken.
 #[inline]
 fn in_scope(
@@ -225,8 +255,10 @@ fn in_scope(
     if let Some(ledger) = scope.ledger() {
         came_in_words(ledger, arguments);
     }
+    let starts = scope.is_alone() && entry.started.is_some();
     if scope.is_alone() {
         NOW.came_in_words(arguments.words(), caller);
+        begins(entry, arguments);
     }
     let change = entry.effect.before(&scope, arguments);
     before();
@@ -234,6 +266,9 @@ fn in_scope(
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let result = next();
+    if starts && result == 0 {
+        has_begun();
+    }
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0, noted);
@@ -268,7 +303,15 @@ fn counted(
         Fast::Alone(inside) => {
             came_in_words(ledger::alone(), arguments);
             NOW.came_in_words(arguments.words(), caller);
-            Some(gate::forward(inside, ledger::alone(), || next(true), moved))
+            begins(entry, arguments);
+            let next = || {
+                let result = next(true);
+                if entry.started.is_some() && result == 0 {
+                    has_begun();
+                }
+                result
+            };
+            Some(gate::forward(inside, ledger::alone(), next, moved))
         }
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;

@@ -6,12 +6,14 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::calls::now::is_kept;
+#[cfg(target_arch = "x86_64")]
+use crate::calls::requests::Started;
 
 /// The instructions of an entrance after it has counted the call: the gate, the arguments on the stack once more,
 /// and the call of `$next`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! forwards {
-    ($next:literal) => {
+    ($next:literal, $after:expr) => {
         concat!(
             // With the function that is called.
             "mov dword ptr [rip + {gate}], {inside}\n",
@@ -27,6 +29,7 @@ macro_rules! forwards {
             "call ",
             $next,
             "\n",
+            $after,
             "mov byte ptr [rip + {gate}], {open}\n",
             "add rsp, 8 * {pushed}\n",
             ".cfi_adjust_cfa_offset -8 * {pushed}\n",
@@ -63,12 +66,114 @@ macro_rules! leaves_now {
 #[cfg(target_arch = "x86_64")]
 pub(super) use leaves_now;
 
+/// The instructions that note an operation in the ring of [`requests`](crate::calls::requests), if the function starts one.
+/// `$at`: `""`, or what reads the value at the address in r11 for an argument of Fortran.
+#[cfg(target_arch = "x86_64")]
+macro_rules! notes_operation {
+    ($at:literal) => {
+        concat!(
+            ".if {starts}\n",
+            "mov r10, qword ptr [rip + {slot}]\n",
+            $crate::entry::entrance::argument_to_slot!("request", "{in_request}", ""),
+            $crate::entry::entrance::argument_to_slot!("peer", "{in_peer}", $at),
+            $crate::entry::entrance::argument_to_slot!("tag", "{in_tag}", $at),
+            $crate::entry::entrance::argument_to_slot!("comm", "{in_comm}", $at),
+            "mov qword ptr [r10 + {in_kind}], {kind}\n",
+            ".endif",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use notes_operation;
+
+/// The instructions that store an argument in the slot at r10; none if its position is above 15.
+#[cfg(target_arch = "x86_64")]
+macro_rules! argument_to_slot {
+    ($position:literal, $place:literal, $at:literal) => {
+        concat!(
+            ".if {",
+            $position,
+            "} == 0\nmov r11, rdi\n.elseif {",
+            $position,
+            "} == 1\nmov r11, rsi\n",
+            ".elseif {",
+            $position,
+            "} == 2\nmov r11, rdx\n.elseif {",
+            $position,
+            "} == 3\nmov r11, rcx\n",
+            ".elseif {",
+            $position,
+            "} == 4\nmov r11, r8\n.elseif {",
+            $position,
+            "} == 5\nmov r11, r9\n",
+            ".elseif {",
+            $position,
+            "} < 16\nmov r11, qword ptr [rsp + 8 * ({",
+            $position,
+            "} - 5)]\n.endif\n",
+            ".if {",
+            $position,
+            "} < 16\n",
+            $at,
+            "mov qword ptr [r10 + ",
+            $place,
+            "], r11\n.endif\n",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use argument_to_slot;
+
+/// The instructions after the call: the low half of the handle replaces its address. `$unless`: what skips them if the
+/// call failed.
+#[cfg(target_arch = "x86_64")]
+macro_rules! notes_handle {
+    ($unless:literal) => {
+        concat!(
+            ".if {starts}\n",
+            $unless,
+            "mov r10, qword ptr [rip + {slot}]\n",
+            "mov r11, qword ptr [r10 + {in_request}]\n",
+            "mov r11d, dword ptr [r11]\n",
+            "mov qword ptr [r10 + {in_request}], r11\n",
+            "mov r11, qword ptr [r10 + {in_next}]\n",
+            "mov qword ptr [rip + {slot}], r11\n",
+            "5:\n",
+            ".endif\n",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use notes_handle;
+
+/// A position that no argument has.
+#[cfg(target_arch = "x86_64")]
+const NOWHERE: usize = 16;
+
+/// The positions of the request, the peer, the tag and the communicator of a function that starts an operation, and whether
+/// it does.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn started(function: &str, names: &[&str]) -> (usize, [usize; 4]) {
+    const fn or_nowhere(position: Option<usize>) -> usize {
+        match position {
+            Some(position) => position,
+            None => NOWHERE,
+        }
+    }
+    match Started::new(function, names) {
+        None => (0, [NOWHERE; 4]),
+        Some(Started { request, peer, tag, comm }) => {
+            (1, [request, or_nowhere(peer), or_nowhere(tag), or_nowhere(comm)])
+        }
+    }
+}
+
 /// A bit for each of the first six arguments that is left there.
 #[cfg(target_arch = "x86_64")]
-pub(super) const fn kept(names: &[&str]) -> usize {
+pub(super) const fn kept(function: &str, names: &[&str]) -> usize {
     let (mut bits, mut at) = (0, 0);
     while at < 6 {
-        if is_kept(names, at) {
+        if is_kept(function, names, at) {
             bits |= 1 << at;
         }
         at += 1;
@@ -92,6 +197,8 @@ macro_rules! entrance {
             const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
             const STACK: (usize, usize) =
                 $crate::entry::entrance::stack(<[&str]>::len(&[$(stringify!($arg)),*]));
+            const STARTED: (usize, [usize; 4]) =
+                $crate::entry::entrance::started($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]);
             std::arch::naked_asm!(
                 ".cfi_startproc",
                 // The address of that function as a 4-byte offset from its own position.
@@ -103,9 +210,13 @@ macro_rules! entrance {
                 // Before the call, so that one that is left by an exception is counted, too.
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $crate::entry::entrance::leaves_now!(),
+                $crate::entry::entrance::notes_operation!(""),
                 $(concat!("jmp {", stringify!($counted), "}"),)?
                 ".if {forwards}",
-                $crate::entry::entrance::forwards!("qword ptr [rip + {entry} + {next}]"),
+                $crate::entry::entrance::forwards!(
+                    "qword ptr [rip + {entry} + {next}]",
+                    $crate::entry::entrance::notes_handle!("test eax, eax\njne 5f\n")
+                ),
                 ".endif",
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
@@ -122,9 +233,22 @@ macro_rules! entrance {
                 open = const $crate::calls::gate::OPEN,
                 threaded = const $crate::calls::gate::THREADED,
                 inside = const $crate::calls::gate::entered($crate::calls::gate::INSIDE, $function),
+                slot = sym $crate::calls::requests::NEXT,
+                starts = const STARTED.0,
+                request = const STARTED.1[0],
+                peer = const STARTED.1[1],
+                tag = const STARTED.1[2],
+                comm = const STARTED.1[3],
+                kind = const $crate::calls::requests::kind($function, false),
+                in_request = const std::mem::offset_of!($crate::calls::requests::Slot, request),
+                in_peer = const std::mem::offset_of!($crate::calls::requests::Slot, peer),
+                in_tag = const std::mem::offset_of!($crate::calls::requests::Slot, tag),
+                in_comm = const std::mem::offset_of!($crate::calls::requests::Slot, comm),
+                in_kind = const std::mem::offset_of!($crate::calls::requests::Slot, kind),
+                in_next = const std::mem::offset_of!($crate::calls::requests::Slot, next),
                 now = sym $crate::calls::now::NOW,
                 first = const $crate::calls::now::FIRST_WORD,
-                kept = const $crate::entry::entrance::kept(&[$(stringify!($arg)),*]),
+                kept = const $crate::entry::entrance::kept($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]),
                 in_fortran = const $crate::calls::gate::INSIDE_FORTRAN,
                 ledger = sym $crate::calls::ledger::ALONE,
                 calls = const PLACES.0,
@@ -158,6 +282,8 @@ macro_rules! fortran_entrance {
             const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
             const STACK: (usize, usize) =
                 $crate::entry::entrance::stack(<[&str]>::len(&[$(stringify!($arg)),*]));
+            const STARTED: (usize, [usize; 4]) =
+                $crate::entry::entrance::started($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]);
             // rax holds no argument.
             std::arch::naked_asm!(
                 ".cfi_startproc",
@@ -171,7 +297,8 @@ macro_rules! fortran_entrance {
                 "jb 2f",
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $crate::entry::entrance::leaves_now!(),
-                $crate::entry::entrance::forwards!("rax"),
+                $crate::entry::entrance::notes_operation!("mov r11d, dword ptr [r11]\n"),
+                $crate::entry::entrance::forwards!("rax", $crate::entry::entrance::notes_handle!("")),
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
                 "jmp {other}",
@@ -188,9 +315,22 @@ macro_rules! fortran_entrance {
                     $crate::calls::gate::INSIDE_FORTRAN,
                     $function,
                 ),
+                slot = sym $crate::calls::requests::NEXT,
+                starts = const STARTED.0,
+                request = const STARTED.1[0],
+                peer = const STARTED.1[1],
+                tag = const STARTED.1[2],
+                comm = const STARTED.1[3],
+                kind = const $crate::calls::requests::kind($function, true),
+                in_request = const std::mem::offset_of!($crate::calls::requests::Slot, request),
+                in_peer = const std::mem::offset_of!($crate::calls::requests::Slot, peer),
+                in_tag = const std::mem::offset_of!($crate::calls::requests::Slot, tag),
+                in_comm = const std::mem::offset_of!($crate::calls::requests::Slot, comm),
+                in_kind = const std::mem::offset_of!($crate::calls::requests::Slot, kind),
+                in_next = const std::mem::offset_of!($crate::calls::requests::Slot, next),
                 now = sym $crate::calls::now::NOW,
                 first = const $crate::calls::now::FIRST_WORD,
-                kept = const $crate::entry::entrance::kept(&[$(stringify!($arg)),*]),
+                kept = const $crate::entry::entrance::kept($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]),
                 ledger = sym $crate::calls::ledger::ALONE,
                 calls = const PLACES.0,
                 left = const PLACES.1,

@@ -3,21 +3,27 @@
 use std::fs;
 use std::io;
 
-use gyan_results::{CallPlace, CommunicatorNow, Peer, RankNow};
+use gyan_results::{CallPlace, CommunicatorNow, OperationNow, Peer, RankNow};
 
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
 use crate::calls::now::{NOW, NowSeen};
+use crate::calls::requests::{RingSeen, Started};
 use crate::delivery::keeper::{LookAtRank, Statics};
-use crate::mpi::abi::{Abi, inquiry};
+use crate::mpi::abi::{Abi, Library, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
-use crate::observe::communicators;
+use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
 use crate::sys::memory::{read_from, words_from};
 
+/// How many requests of a call are looked at.
+const REQUESTS_AT_MOST: u64 = 4096;
+
 /// For the keeper: where this rank's data are, and what the numbers in them mean.
-pub(super) fn statics() -> Option<Statics> {
+pub(super) fn statics(library: &Library) -> Option<Statics> {
     let &Abi { any_source, any_tag, proc_null, handle_bytes, .. } = inquiry()?.abi;
-    Some(Statics { places: places(), any_source, any_tag, proc_null, handle_bytes })
+    #[allow(clippy::cast_possible_truncation)]
+    let request_null = library.handle(library.abi.request_null)? as u32;
+    Some(Statics { places: places(), any_source, any_tag, proc_null, request_null, handle_bytes })
 }
 
 /// Where the statics of this process are that are read.
@@ -40,7 +46,7 @@ fn distance(of: &Statics) -> Option<usize> {
 
 /// What a rank does, as it is in its memory.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Seen {
+struct ProcessSeen {
     gate: GateSeen,
     now: NowSeen,
     number: u64,
@@ -62,7 +68,7 @@ impl LookAtRank for Looks {
 }
 
 /// Also the distance between the statics of that process and those of this one.
-fn see(pid: i32, of: &Statics) -> io::Result<(usize, Seen)> {
+fn see(pid: i32, of: &Statics) -> io::Result<(usize, ProcessSeen)> {
     let distance = distance(of)
         .ok_or_else(|| io::Error::other("it runs another build of libgyan.so than the keeper"))?;
     let [gate, now, ledger, _] = places().map(|place| place.wrapping_add(distance));
@@ -75,99 +81,70 @@ fn see(pid: i32, of: &Statics) -> io::Result<(usize, Seen)> {
     let now = NowSeen::from_words(words_from(pid, now)?);
     let function = Function(usize::from(gate.called));
     let [number] = words_from(pid, ledger.wrapping_add(ledger::calls_at(function)))?;
-    Ok((distance, Seen { gate, now, number: number as u64 }))
+    Ok((distance, ProcessSeen { gate, now, number: number as u64 }))
 }
 
-fn told(pid: i32, of: &Statics, distance: usize, seen: &Seen) -> RankNow {
+fn told(pid: i32, of: &Statics, distance: usize, seen: &ProcessSeen) -> RankNow {
     let row = functions().nth(usize::from(seen.gate.called)).map(|(_, row)| row);
     let row = row.filter(|_| seen.gate.in_mpi || seen.number > 0);
-    let call = row.map(|row| CallSeen { pid, of, distance, seen, row });
-    // Within the call, of which the slow way counts the end.
+    let process = Process { pid, of, distance };
+    let call = row.map(|row| CallSeen { process: &process, seen, row });
+    // The slow way counts a call at its end.
     let number = seen.number + u64::from(seen.gate.in_mpi && seen.now.is_counted_after());
-    let source = call.as_ref().and_then(|call| call.peer("source"));
-    let dest = call.as_ref().and_then(|call| call.peer("dest"));
+    let known = |name| call.as_ref().and_then(|call| call.peer(name));
+    let (operations, unknown_requests) =
+        call.as_ref().and_then(CallSeen::operations).unwrap_or_default();
     RankNow {
         in_mpi: seen.gate.in_mpi,
         function: row.map(|row| row.name.to_owned()),
         number,
         since_ms: 0,
-        source,
-        dest,
+        source: known("source"),
+        dest: known("dest"),
         tag: call.as_ref().and_then(CallSeen::tag),
         root: call.as_ref().and_then(|call| call.integer("root")),
         requests: call.as_ref().and_then(CallSeen::requests),
+        operations,
+        unknown_requests,
         communicator: call.as_ref().and_then(CallSeen::communicator),
         from: call.as_ref().and_then(CallSeen::place),
     }
 }
 
-/// A call in a rank.
-struct CallSeen<'a> {
+/// A process whose memory can be read.
+struct Process<'a> {
     pid: i32,
     of: &'a Statics,
     distance: usize,
-    seen: &'a Seen,
-    row: &'a Row,
 }
 
-impl CallSeen<'_> {
-    /// The argument of this name, as a word.
-    fn word(&self, name: &str) -> Option<usize> {
-        let position = self.row.arguments.iter().position(|argument| *argument == name)?;
-        self.seen.now.word(self.row.arguments, position, |at| {
-            words_from(self.pid, at).ok().map(|[word]| word)
-        })
+impl Process<'_> {
+    fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
+        read_from(self.pid, at, into).ok()
     }
 
-    /// An argument that is an `int`, in Fortran at the address that is passed.
-    fn integer(&self, name: &str) -> Option<i32> {
-        let word = self.word(name)?;
-        if !self.seen.gate.in_fortran {
-            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-            return Some(word as u32 as i32);
-        }
-        let mut bytes = [0; 4];
-        read_from(self.pid, word, &mut bytes).ok()?;
-        Some(i32::from_ne_bytes(bytes))
+    fn communicators(&self) -> Option<SeenCommunicators> {
+        let at = places()[3].wrapping_add(self.distance);
+        SeenCommunicators::read(at, |at, into| self.read(at, into))
     }
 
-    fn peer(&self, name: &str) -> Option<Peer> {
-        let rank = self.integer(name)?;
-        if rank == self.of.proc_null {
-            return Some(Peer::Nobody);
-        }
-        if name == "source" && rank == self.of.any_source {
-            return Some(Peer::Any);
-        }
-        let number = u32::try_from(rank).ok()?;
-        let world = match self.communicator()? {
-            CommunicatorNow::World => Some(number),
-            CommunicatorNow::Other(..) => self.known_communicator()?.rank_in_world(number),
-            CommunicatorNow::Unknown => None,
-        };
-        Some(world.map_or(Peer::InCommunicator(rank), Peer::World))
+    fn known(&self, handle: usize) -> Option<SeenCommunicator> {
+        self.communicators()?.find(handle, self.distance, |at, into| self.read(at, into))
     }
 
-    fn tag(&self) -> Option<i32> {
-        let tag = ["tag", "recvtag", "sendtag"].iter().find_map(|name| self.integer(name))?;
-        (tag != self.of.any_tag).then_some(tag)
+    fn communicator(&self, handle: Option<usize>) -> CommunicatorNow {
+        let Some(handle) = handle else { return CommunicatorNow::Unknown };
+        if self.communicators().and_then(|all| all.is_world(handle)) == Some(true) {
+            return CommunicatorNow::World;
+        }
+        match self.known(handle) {
+            Some(known) => CommunicatorNow::Other(known.size, known.members),
+            None => CommunicatorNow::Unknown,
+        }
     }
 
-    fn requests(&self) -> Option<u64> {
-        let arguments = self.row.arguments;
-        if let Some(at) = arguments.iter().position(|name| *name == "array_of_requests") {
-            let number = self.integer(arguments.get(at.checked_sub(1)?)?)?;
-            return u64::try_from(number).ok();
-        }
-        (self.row.name == "MPI_Wait").then_some(1)
-    }
-
-    /// The handle of the communicator, as C has it; none if it cannot be told from Fortran's.
-    fn handle(&self) -> Option<usize> {
-        if !self.seen.gate.in_fortran {
-            return self.word("comm");
-        }
-        let number = self.integer("comm")?;
+    /// The handle that C has for a communicator of Fortran; none if that cannot be told.
+    fn from_fortran(&self, number: i32) -> Option<usize> {
         #[allow(clippy::cast_sign_loss)]
         if self.of.handle_bytes == size_of::<u32>() {
             return Some(number as u32 as usize);
@@ -176,35 +153,153 @@ impl CallSeen<'_> {
         (number == 0).then(|| self.communicators()?.world()).flatten()
     }
 
-    fn communicators(&self) -> Option<communicators::SeenCommunicators> {
-        let at = places()[3].wrapping_add(self.distance);
-        communicators::SeenCommunicators::read(at, |at, into| read_from(self.pid, at, into).ok())
+    /// The rank that a number means in a communicator.
+    fn peer(&self, number: i32, receives: bool, communicator: Option<usize>) -> Option<Peer> {
+        if number == self.of.proc_null {
+            return Some(Peer::Nobody);
+        }
+        if receives && number == self.of.any_source {
+            return Some(Peer::Any);
+        }
+        let rank = u32::try_from(number).ok()?;
+        let world = match self.communicator(communicator) {
+            CommunicatorNow::World => Some(rank),
+            CommunicatorNow::Other(..) => self.known(communicator?)?.rank_in_world(rank),
+            CommunicatorNow::Unknown => None,
+        };
+        Some(world.map_or(Peer::InCommunicator(number), Peer::World))
     }
 
-    fn known_communicator(&self) -> Option<communicators::SeenCommunicator> {
-        self.communicators()?
-            .find(self.handle()?, self.distance, |at, into| read_from(self.pid, at, into).ok())
+    fn tag(&self, tag: i32) -> Option<i32> {
+        (tag != self.of.any_tag).then_some(tag)
+    }
+
+    /// What a request stands for.
+    fn operation(&self, ring: &RingSeen, handle: u32) -> Option<OperationNow> {
+        let operation = ring.operation(handle)?;
+        let row = functions().find(|(function, _)| *function == operation.function)?.1;
+        let started = Started::new(row.name, row.arguments)?;
+        let comm = started.comm.and(if operation.in_fortran {
+            self.from_fortran(as_int(operation.comm))
+        } else {
+            Some(operation.comm)
+        });
+        let is =
+            |at: Option<usize>, name| at.is_some_and(|at| row.arguments.get(at) == Some(&name));
+        let is_message = !is(started.peer, "root");
+        let receives = is(started.peer, "source");
+        let peer = started.peer.filter(|_| is_message);
+        Some(OperationNow {
+            function: row.name.to_owned(),
+            peer: peer.and_then(|_| self.peer(as_int(operation.peer), receives, comm)),
+            tag: started.tag.and_then(|_| self.tag(as_int(operation.tag))),
+            communicator: self.communicator(comm),
+        })
+    }
+}
+
+/// An `int` that was passed as a word.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+fn as_int(word: usize) -> i32 {
+    word as u32 as i32
+}
+
+/// A call in a rank.
+struct CallSeen<'a> {
+    process: &'a Process<'a>,
+    seen: &'a ProcessSeen,
+    row: &'a Row,
+}
+
+impl CallSeen<'_> {
+    /// The argument of this name, as a word.
+    fn word(&self, name: &str) -> Option<usize> {
+        let Row { name: function, arguments, .. } = self.row;
+        let position = arguments.iter().position(|argument| *argument == name)?;
+        let read = |at| words_from(self.process.pid, at).ok().map(|[word]| word);
+        self.seen.now.word(function, arguments, position, read)
+    }
+
+    /// An argument that is an `int`, in Fortran at the address that is passed.
+    fn integer(&self, name: &str) -> Option<i32> {
+        let word = self.word(name)?;
+        if !self.seen.gate.in_fortran {
+            return Some(as_int(word));
+        }
+        let mut bytes = [0; 4];
+        self.process.read(word, &mut bytes)?;
+        Some(i32::from_ne_bytes(bytes))
+    }
+
+    fn peer(&self, name: &str) -> Option<Peer> {
+        self.process.peer(self.integer(name)?, name == "source", self.handle())
+    }
+
+    fn tag(&self) -> Option<i32> {
+        let tag = ["tag", "recvtag", "sendtag"].iter().find_map(|name| self.integer(name))?;
+        self.process.tag(tag)
+    }
+
+    /// How many requests it is about, and where they are.
+    fn array(&self) -> Option<(u64, usize)> {
+        let arguments = self.row.arguments;
+        if let Some(at) = arguments.iter().position(|name| *name == "array_of_requests") {
+            let number = self.integer(arguments.get(at.checked_sub(1)?)?)?;
+            return Some((u64::try_from(number).ok()?, self.word("array_of_requests")?));
+        }
+        (self.row.name == "MPI_Wait").then(|| Some((1, self.word("request")?))).flatten()
+    }
+
+    fn requests(&self) -> Option<u64> {
+        self.array().map(|(number, _)| number)
+    }
+
+    /// What the requests stand for, and how many are not known.
+    fn operations(&self) -> Option<(Vec<OperationNow>, u64)> {
+        let (number, at) = self.array()?;
+        let process = self.process;
+        let in_fortran = self.seen.gate.in_fortran;
+        let bytes = if in_fortran { size_of::<u32>() } else { process.of.handle_bytes };
+        let looked = number.min(REQUESTS_AT_MOST);
+        let ring = RingSeen::read(process.distance, |at, into| process.read(at, into))?;
+        let mut array = vec![0; usize::try_from(looked).ok()? * bytes];
+        process.read(at, &mut array)?;
+        // Open MPI's MPI_REQUEST_NULL in Fortran.
+        let is_pointer = process.of.handle_bytes > size_of::<u32>();
+        let null = if in_fortran && is_pointer { 0 } else { process.of.request_null };
+        let mut operations: Vec<OperationNow> = Vec::new();
+        let mut unknown = number - looked;
+        for handle in array.chunks_exact(bytes) {
+            let Some((low, _)) = handle.split_first_chunk() else { continue };
+            let handle = u32::from_ne_bytes(*low);
+            match process.operation(&ring, handle).filter(|_| handle != null) {
+                _ if handle == null => {}
+                Some(operation) if operations.contains(&operation) => {}
+                Some(operation) => operations.push(operation),
+                None => unknown += 1,
+            }
+        }
+        Some((operations, unknown))
+    }
+
+    /// The handle of the communicator, as C has it; none if it cannot be told from Fortran's.
+    fn handle(&self) -> Option<usize> {
+        if self.seen.gate.in_fortran {
+            return self.process.from_fortran(self.integer("comm")?);
+        }
+        self.word("comm")
     }
 
     fn communicator(&self) -> Option<CommunicatorNow> {
-        if !self.row.arguments.contains(&"comm") {
-            return None;
-        }
-        let Some(handle) = self.handle() else { return Some(CommunicatorNow::Unknown) };
-        if self.communicators().and_then(|all| all.is_world(handle)) == Some(true) {
-            return Some(CommunicatorNow::World);
-        }
-        Some(match self.known_communicator() {
-            Some(known) => CommunicatorNow::Other(known.size, known.members),
-            None => CommunicatorNow::Unknown,
-        })
+        let has_one = self.row.arguments.contains(&"comm");
+        has_one.then(|| self.process.communicator(self.handle()))
     }
 
     /// Where the call returns to: the file, by `/proc/PID/maps` (proc(5)), and where in it.
     fn place(&self) -> Option<CallPlace> {
-        let address =
-            self.seen.now.returns_to(|at| words_from(self.pid, at).ok().map(|[word]| word))?;
-        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid)).ok()?;
+        let read = |at| words_from(self.process.pid, at).ok().map(|[word]| word);
+        let address = self.seen.now.returns_to(read)?;
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.process.pid)).ok()?;
         maps.lines().find_map(|line| {
             let mut fields = line.split_ascii_whitespace();
             let (from, to) = fields.next()?.split_once('-')?;
@@ -232,6 +327,7 @@ mod tests {
             any_source: -1,
             any_tag: -1,
             proc_null: -2,
+            request_null: 0,
             handle_bytes: 8,
         };
         assert_eq!(distance(&of), Some(0));

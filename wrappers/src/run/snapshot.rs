@@ -58,7 +58,8 @@ impl Run {
             return;
         }
         let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
-        let keeper = Keeper::begin(&self.job, self.rank, now::statics(), wanted, timeout);
+        let keeper =
+            Keeper::begin(&self.job, self.rank, now::statics(&self.library), wanted, timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
         if self.keeps() && self.take_snapshot(Look::Start) {

@@ -64,6 +64,8 @@ pub(crate) struct Statics {
     pub(crate) any_source: i32,
     pub(crate) any_tag: i32,
     pub(crate) proc_null: i32,
+    /// The low half of the handle.
+    pub(crate) request_null: u32,
     pub(crate) handle_bytes: usize,
 }
 

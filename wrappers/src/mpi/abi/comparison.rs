@@ -17,6 +17,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         name: _,
         comm_world,
         comm_null,
+        request_null,
         win_null,
         file_null,
         info_null,
@@ -50,6 +51,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     for (name, handle) in [
         ("MPI_COMM_WORLD", comm_world),
         ("MPI_COMM_NULL", comm_null),
+        ("MPI_REQUEST_NULL", request_null),
         ("MPI_WIN_NULL", win_null),
         ("MPI_FILE_NULL", file_null),
         ("MPI_INFO_NULL", info_null),

@@ -34,6 +34,7 @@ pub(crate) struct Abi {
     pub(crate) name: &'static str,
     pub(crate) comm_world: Constant,
     pub(crate) comm_null: Constant,
+    pub(crate) request_null: Constant,
     pub(crate) win_null: Constant,
     pub(crate) file_null: Constant,
     pub(crate) info_null: Constant,

@@ -8,6 +8,7 @@ pub(super) const ABI: Abi = Abi {
     name: "mpich",
     comm_world: Constant::Value(0x4400_0000),
     comm_null: Constant::Value(0x0400_0000),
+    request_null: Constant::Value(0x2c00_0000),
     win_null: Constant::Value(0x2000_0000),
     file_null: Constant::Value(0),
     info_null: Constant::Value(0x1c00_0000),

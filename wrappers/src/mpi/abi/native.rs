@@ -200,6 +200,7 @@ fn make() -> Abi {
         name: "native",
         comm_world: word(of_shim!(RSMPI_COMM_WORLD)),
         comm_null: word(of_shim!(RSMPI_COMM_NULL)),
+        request_null: word(of_shim!(RSMPI_REQUEST_NULL)),
         win_null: word(of_shim!(RSMPI_WIN_NULL)),
         file_null: word(of_shim!(RSMPI_FILE_NULL)),
         info_null: word(of_shim!(RSMPI_INFO_NULL)),

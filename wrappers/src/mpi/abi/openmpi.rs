@@ -11,6 +11,7 @@ pub(super) const ABI: Abi = Abi {
     name: "openmpi",
     comm_world: Constant::Symbol(c"ompi_mpi_comm_world"),
     comm_null: Constant::Symbol(c"ompi_mpi_comm_null"),
+    request_null: Constant::Symbol(c"ompi_request_null"),
     win_null: Constant::Symbol(c"ompi_mpi_win_null"),
     file_null: Constant::Symbol(c"ompi_mpi_file_null"),
     info_null: Constant::Symbol(c"ompi_mpi_info_null"),

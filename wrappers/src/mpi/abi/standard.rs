@@ -13,6 +13,7 @@ pub(super) const ABI: Abi = Abi {
     name: "standard",
     comm_world: Constant::Value(0x101),
     comm_null: Constant::Value(0x100),
+    request_null: Constant::Value(0x180),
     win_null: Constant::Value(0x110),
     file_null: Constant::Value(0x118),
     info_null: Constant::Value(0x130),

@@ -229,6 +229,20 @@ pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
     rows.enumerate().map(|(number, row)| (Function(number), row))
 }
 
+/// The name of a function in C; none of a number that is not one.
+pub(crate) const fn name(function: Function) -> &'static str {
+    let mut first = 0;
+    let mut chapters = CHAPTERS;
+    while let [(_, rows), others @ ..] = chapters {
+        if function.0 < first + rows.len() {
+            return rows[function.0 - first].name;
+        }
+        first += rows.len();
+        chapters = others;
+    }
+    ""
+}
+
 /// Whether ranks wait for each other in a function.
 pub(crate) fn waits_for_others(function: Function) -> bool {
     let first = collective::MPI_Allgather.0;

@@ -1,0 +1,248 @@
+//! What do requests stand for? A ring of the operations that were started last, for the keeper, which finds in it what a
+//! call waits for. A handle that is used again belongs to the operation that was started last.
+//!
+//! Only for programs in which one thread calls MPI.
+
+#![forbid(unsafe_code)]
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::mpi::functions::Function;
+
+/// How many operations are kept.
+const SLOTS: usize = 256;
+
+/// An operation.
+#[repr(C)]
+pub(crate) struct Slot {
+    /// Where its request is; after the call, the low half of the handle that was written there.
+    pub(crate) request: AtomicUsize,
+    /// The rank to which or from which a message goes, or the root; and what else its arguments say.
+    pub(crate) peer: AtomicUsize,
+    pub(crate) tag: AtomicUsize,
+    pub(crate) comm: AtomicUsize,
+    /// As [`kind`] says.
+    pub(crate) kind: AtomicUsize,
+    /// The slot that is used after this one.
+    pub(crate) next: AtomicPtr<Slot>,
+}
+
+pub(crate) static RING: [Slot; SLOTS] = linked((&raw const RING).cast());
+/// The slot that is used next.
+pub(crate) static NEXT: AtomicPtr<Slot> = AtomicPtr::new((&raw const RING).cast_mut().cast());
+
+const fn linked(first: *const Slot) -> [Slot; SLOTS] {
+    let mut slots = [const { Slot::with_next(ptr::null()) }; SLOTS];
+    let mut at = 0;
+    while at < SLOTS {
+        slots[at] = Slot::with_next(first.wrapping_add((at + 1) % SLOTS));
+        at += 1;
+    }
+    slots
+}
+
+/// The function of an operation, and whether its arguments are those of Fortran, as a number above 0.
+pub(crate) const fn kind(function: Function, in_fortran: bool) -> usize {
+    (function.0 + 1) | (in_fortran as usize) << FORTRAN_BIT
+}
+const FORTRAN_BIT: u32 = 16;
+
+/// The positions of the arguments of a function that starts an operation, or prepares one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Started {
+    pub(crate) request: usize,
+    pub(crate) peer: Option<usize>,
+    pub(crate) tag: Option<usize>,
+    pub(crate) comm: Option<usize>,
+}
+
+impl Started {
+    /// None for a function that starts none.
+    pub(crate) const fn new(function: &str, names: &[&str]) -> Option<Started> {
+        let is_start = matches!(function.as_bytes(), [b'M', b'P', b'I', b'_', b'I', ..])
+            || matches!(
+                function.as_bytes(),
+                [.., b'_', b'i', b'n', b'i', b't'] | [.., b'_', b'i', b'n', b'i', b't', b'_', b'c']
+            );
+        let (mut request, mut comm) = (None, None);
+        let (mut source, mut dest, mut root) = (None, None, None);
+        let (mut tag, mut received) = (None, None);
+        let mut rest = names;
+        let mut at = 0;
+        while let [name, others @ ..] = rest {
+            match name.as_bytes() {
+                b"request" => request = Some(at),
+                b"comm" => comm = Some(at),
+                b"source" => source = Some(at),
+                b"dest" => dest = Some(at),
+                b"root" => root = Some(at),
+                b"tag" => tag = Some(at),
+                b"recvtag" => received = Some(at),
+                _ => {}
+            }
+            rest = others;
+            at += 1;
+        }
+        let peer = match (source, dest, root) {
+            (Some(at), ..) | (None, Some(at), _) | (None, None, Some(at)) => Some(at),
+            _ => None,
+        };
+        let tag = match tag {
+            None => received,
+            some => some,
+        };
+        match request {
+            Some(request) if is_start => Some(Started { request, peer, tag, comm }),
+            _ => None,
+        }
+    }
+}
+
+impl Slot {
+    const fn with_next(next: *const Slot) -> Slot {
+        Slot {
+            request: AtomicUsize::new(0),
+            peer: AtomicUsize::new(0),
+            tag: AtomicUsize::new(0),
+            comm: AtomicUsize::new(0),
+            kind: AtomicUsize::new(0),
+            next: AtomicPtr::new(next.cast_mut()),
+        }
+    }
+}
+
+fn next_slot() -> &'static Slot {
+    let distance = NEXT.load(Ordering::Relaxed).addr().wrapping_sub((&raw const RING).addr());
+    &RING[distance / size_of::<Slot>() % SLOTS]
+}
+
+/// The program starts an operation. `word`: an argument, in Fortran what is at its address; `request`: where its request is.
+pub(crate) fn begins(kind: usize, started: Started, word: impl Fn(usize) -> usize, request: usize) {
+    let slot = next_slot();
+    let set = |place: &AtomicUsize, at: Option<usize>| {
+        place.store(at.map_or(0, &word), Ordering::Relaxed);
+    };
+    slot.request.store(request, Ordering::Relaxed);
+    set(&slot.peer, started.peer);
+    set(&slot.tag, started.tag);
+    set(&slot.comm, started.comm);
+    slot.kind.store(kind, Ordering::Relaxed);
+}
+
+/// Where the request of that operation is.
+#[inline]
+pub(crate) fn place() -> usize {
+    next_slot().request.load(Ordering::Relaxed)
+}
+
+/// It was started; `handle`: what was written there.
+#[inline]
+pub(crate) fn has_begun(handle: u32) {
+    let slot = next_slot();
+    slot.request.store(handle as usize, Ordering::Relaxed);
+    NEXT.store(slot.next.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// The ring of another process.
+pub(crate) struct RingSeen {
+    /// The place of the slot that is used next.
+    next: usize,
+    slots: Vec<[usize; WORDS]>,
+}
+
+/// The words of a slot.
+const WORDS: usize = size_of::<Slot>() / size_of::<usize>();
+
+/// An operation in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct OperationSeen {
+    pub(crate) function: Function,
+    pub(crate) in_fortran: bool,
+    pub(crate) peer: usize,
+    pub(crate) tag: usize,
+    pub(crate) comm: usize,
+}
+
+impl RingSeen {
+    /// `read` fills in bytes of that process; `distance`: from the statics of this process to those of the other.
+    pub(crate) fn read(
+        distance: usize,
+        read: impl Fn(usize, &mut [u8]) -> Option<()>,
+    ) -> Option<RingSeen> {
+        let ring = (&raw const RING).addr().wrapping_add(distance);
+        let mut bytes = vec![0; size_of_val(&RING)];
+        read(ring, &mut bytes)?;
+        let mut next = [0; size_of::<usize>()];
+        read((&raw const NEXT).addr().wrapping_add(distance), &mut next)?;
+        let (words, _) = bytes.as_chunks();
+        let words: Vec<usize> = words.iter().map(|word| usize::from_ne_bytes(*word)).collect();
+        let (slots, _) = words.as_chunks();
+        let next = usize::from_ne_bytes(next).wrapping_sub(ring) / size_of::<Slot>() % SLOTS;
+        Some(RingSeen { next, slots: slots.to_vec() })
+    }
+
+    /// The operation that was started last with this handle; none if it is not in the ring any more.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn operation(&self, handle: u32) -> Option<OperationSeen> {
+        let latest = (1..=SLOTS).map(|back| (self.next + SLOTS - back) % SLOTS);
+        let mut slots = latest.filter_map(|at| self.slots.get(at));
+        let [_, peer, tag, comm, kind, _] =
+            slots.find(|[request, _, _, _, kind, _]| *request as u32 == handle && *kind > 0)?;
+        Some(OperationSeen {
+            function: Function((kind & ((1 << FORTRAN_BIT) - 1)) - 1),
+            in_fortran: kind >> FORTRAN_BIT != 0,
+            peer: *peer,
+            tag: *tag,
+            comm: *comm,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_found_by_their_names() {
+        let names = ["buf", "count", "datatype", "source", "tag", "comm", "request"];
+        let expected = Started { request: 6, peer: Some(3), tag: Some(4), comm: Some(5) };
+        assert_eq!(Started::new("MPI_Irecv", &names), Some(expected));
+        assert_eq!(Started::new("MPI_Recv_init_c", &names), Some(expected));
+        assert_eq!(Started::new("MPI_Recv", &names), None);
+        assert_eq!(Started::new("MPI_Wait", &["request", "status"]), None);
+        let expected = Started { request: 1, peer: None, tag: None, comm: Some(0) };
+        assert_eq!(Started::new("MPI_Ibarrier", &["comm", "request"]), Some(expected));
+    }
+
+    #[test]
+    fn a_handle_belongs_to_the_operation_that_was_started_last() {
+        // The ring is one of the process.
+        let lines = crate::sys::fork::in_a_copy(|out| {
+            let started = Started { request: 3, peer: Some(0), tag: Some(1), comm: Some(2) };
+            let start = |peer: usize, handle: u32| {
+                begins(kind(Function(7), true), started, |at| [peer, 5, 6][at], 0x1234);
+                assert_eq!(place(), 0x1234);
+                has_begun(handle);
+            };
+            let operation = |handle| {
+                let pid = i32::try_from(std::process::id()).unwrap();
+                let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
+                RingSeen::read(0, read).unwrap().operation(handle)
+            };
+            assert_eq!(operation(1), None);
+            start(1, 11);
+            start(2, 12);
+            start(3, 11);
+            let function = Function(7);
+            let of = |peer| OperationSeen { function, in_fortran: true, peer, tag: 5, comm: 6 };
+            assert_eq!([11, 12, 13].map(operation), [Some(of(3)), Some(of(2)), None]);
+            for handle in 0..u32::try_from(SLOTS).unwrap() {
+                start(4, 1000 + handle);
+            }
+            assert_eq!([11, 1000].map(operation), [None, Some(of(4))]);
+            writeln!(out, "done")
+        });
+        assert_eq!(lines, "done\n");
+    }
+}
