@@ -34,8 +34,9 @@ pub(crate) enum ArgumentKind {
     PerItem,
     /// A number that is written, and read first if the standard says so.
     OutCount,
-    /// A callback with its own prototype: it cannot be converted.
-    Callback,
+    /// It cannot be converted: a callback with its own prototype, or something that the function for `int` counts
+    /// is not given.
+    Inconvertible,
 }
 
 /// The name of an argument, if it determines the length of another, or how long that is needed.
@@ -148,6 +149,10 @@ arguments! {
     PerItem(Pointer) PerItem;
     /// See [`ArgumentKind::OutCount`].
     OutCount(Pointer) OutCount;
-    /// See [`ArgumentKind::Callback`].
-    Callback(Pointer) Callback;
+    /// A callback with counts among its own arguments.
+    Callback(Pointer) Inconvertible;
+    /// `MPI_Count` that the form for smaller counts does not have.
+    OwnCount(i64) Inconvertible;
+    /// The address of one.
+    OutOwnCount(Pointer) Inconvertible;
 }

@@ -39,9 +39,9 @@ macro_rules! rows {
             MPI_Type_dup / mpi_type_dup(oldtype: Datatype, newtype: Pointer);
             MPI_Type_free / mpi_type_free(datatype: Pointer);
             MPI_Type_get_contents / mpi_type_get_contents(datatype: Datatype, max_integers: Int, max_addresses: Int, max_datatypes: Int, array_of_integers: Pointer, array_of_addresses: Pointer, array_of_datatypes: Pointer);
-            MPI_Type_get_contents_c(datatype: Datatype, max_integers: Count, max_addresses: Count, max_large_counts: Count, max_datatypes: Count, array_of_integers: Pointer, array_of_addresses: Pointer, array_of_large_counts: Pointer, array_of_datatypes: Pointer);
+            MPI_Type_get_contents_c(datatype: Datatype, max_integers: Count, max_addresses: Count, max_large_counts: OwnCount, max_datatypes: Count, array_of_integers: Pointer, array_of_addresses: Pointer, array_of_large_counts: Pointer, array_of_datatypes: Pointer);
             MPI_Type_get_envelope / mpi_type_get_envelope(datatype: Datatype, num_integers: Pointer, num_addresses: Pointer, num_datatypes: Pointer, combiner: Pointer);
-            MPI_Type_get_envelope_c(datatype: Datatype, num_integers: Pointer, num_addresses: Pointer, num_large_counts: Pointer, num_datatypes: Pointer, combiner: Pointer);
+            MPI_Type_get_envelope_c(datatype: Datatype, num_integers: Pointer, num_addresses: Pointer, num_large_counts: OutOwnCount, num_datatypes: Pointer, combiner: Pointer);
             MPI_Type_get_extent / mpi_type_get_extent(datatype: Datatype, lb: Pointer, extent: Pointer);
             MPI_Type_get_extent_c(datatype: Datatype, lb: Pointer, extent: Pointer);
             MPI_Type_get_true_extent / mpi_type_get_true_extent(datatype: Datatype, true_lb: Pointer, true_extent: Pointer);
