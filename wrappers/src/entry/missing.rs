@@ -193,9 +193,9 @@ fn end_as_the_loader(symbol: &CStr) -> ! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::c;
     use super::*;
-    #[allow(clippy::wildcard_imports)]
-    use crate::mpi::functions::*;
+    use crate::mpi::functions::every_row;
 
     type Arguments = &'static [(Name, ArgumentKind)];
 
@@ -204,13 +204,9 @@ mod tests {
         let mut rows: Vec<(&str, Arguments)> = Vec::new();
         macro_rules! row {
             ($chapter:ident; $(
-                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-                $($effect:ident $what:ident ( $($on:ident),* ))? ;
+                $form:ident $name:ident $fortran:tt $rest:tt
             )*) => {
-                $(rows.push((
-                    stringify!($name),
-                    const { &[$((Name::from_text(stringify!($arg)), <$type as Argument>::KIND)),*] },
-                ));)*
+                $( rows.push((stringify!($name), c::$name::ENTRY.arguments)); )*
             };
         }
         every_row! { row }
