@@ -4,7 +4,8 @@ use std::io;
 
 use gyan_results::{
     CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, Number,
-    PhaseSummary, PvarSummary, SamplesSummary, Statistic, Traffic, WaitingSummary,
+    PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic, Traffic,
+    WaitingSummary,
 };
 
 use crate::document::data::{Row, columns};
@@ -12,7 +13,6 @@ use crate::document::data::{element, word};
 use crate::document::{Data, TakeRow, Value};
 use crate::parts::ReportInput;
 use crate::parts::headings::phase_name;
-use crate::parts::machine::rows as machine;
 use crate::symbols::stacks::Watched;
 
 /// What a row is about. Fields that do not apply are empty.
@@ -76,7 +76,7 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             let about = SummaryKey { kind: "overhead", measure, ..SummaryKey::default() };
             table.statistic(about, statistic)?;
         }
-        for (measure, of) in summary.resources.iter().flat_map(machine::measures) {
+        for (measure, _, of) in summary.resources.iter().flat_map(ResourcesSummary::measures) {
             table.statistic(
                 SummaryKey { kind: "resources", measure, ..SummaryKey::default() },
                 Some(of),
