@@ -1,20 +1,11 @@
 //! Work that a program need not do.
 
-use gyan_results::Actor;
-
-use super::{POLLS, Rule, RuleMatch, percent};
+use super::{POLLS, RuleMatch, percent};
 use crate::findings::account::Cause;
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, RunFacts, exact, taken};
 use crate::words::{bytes, double};
-
-pub(super) const POLLING: Rule = Rule {
-    id: "polling",
-    acts: Actor::Program,
-    witness: "the number of these calls",
-    look: polling,
-};
 
 /// How many requests and messages there may have been at most; none where that is not known.
 fn requests(run: &RunFacts) -> Option<f64> {
@@ -49,7 +40,7 @@ fn makes_request(name: &str) -> bool {
     is_access || is_of_file || is_immediate && !OTHERS.iter().any(|start| rest.starts_with(start))
 }
 
-fn polling(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(of) = requests(run) else { return Vec::new() };
     let asked = run.count(POLLS);
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
@@ -80,14 +71,7 @@ fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const ASKS_FOR_RANK: Rule = Rule {
-    id: "asks-for-rank",
-    acts: Actor::Program,
-    witness: "the number of calls",
-    look: asks_for_rank,
-};
-
-fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     const ASKS: &[&str] = &["MPI_Comm_rank", "MPI_Comm_size"];
     let time = run.time(ASKS);
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
@@ -105,14 +89,7 @@ fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const LEAK: Rule = Rule {
-    id: "leak",
-    acts: Actor::Program,
-    witness: "objects made, minus objects freed",
-    look: leak,
-};
-
-fn leak(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn leak(run: &RunFacts) -> Vec<RuleMatch> {
     const KINDS: [(&str, &str, &[&str]); 3] = [
         (
             // Of profiles that do not tell what came back: only functions that give each rank one.
@@ -249,13 +226,6 @@ fn by_handles(run: &RunFacts) -> Vec<RuleMatch> {
     KINDS.iter().filter_map(of).collect()
 }
 
-pub(super) const INDEPENDENT_IO: Rule = Rule {
-    id: "independent-io",
-    acts: Actor::Program,
-    witness: "the time in functions of MPI_File",
-    look: independent_io,
-};
-
 /// The collective function that does the same.
 fn collective_of(alone: &str) -> String {
     let (name, large) = match alone.strip_suffix("_c") {
@@ -268,7 +238,7 @@ fn collective_of(alone: &str) -> String {
     }
 }
 
-fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
     const ALONE: &[&str] = &[
         "MPI_File_read",
         "MPI_File_read_at",
