@@ -28,6 +28,12 @@ struct SummaryKey<'a> {
     datatype: Option<&'a str>,
 }
 
+impl<'a> SummaryKey<'a> {
+    fn of(self, measure: &'a str) -> SummaryKey<'a> {
+        SummaryKey { measure, ..self }
+    }
+}
+
 pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
     let (summary, (watched, _)) = (of.summary, of.watched());
     Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
@@ -41,15 +47,9 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         table.messages(&summary.messages)?;
         for event in &summary.events {
             let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
-            let about = |measure| SummaryKey {
-                kind: "event",
-                name,
-                object,
-                measure,
-                ..SummaryKey::default()
-            };
-            table.statistic(about("count"), Some(&event.n))?;
-            table.sum(about("dropped"), event.dropped)?;
+            let about = SummaryKey { kind: "event", name, object, ..SummaryKey::default() };
+            table.statistic(about.of("count"), Some(&event.n))?;
+            table.sum(about.of("dropped"), event.dropped)?;
         }
         let run = |measure| SummaryKey { kind: "run", measure, ..SummaryKey::default() };
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
@@ -77,10 +77,8 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             table.statistic(about, statistic)?;
         }
         for (measure, _, of) in summary.resources.iter().flat_map(ResourcesSummary::measures) {
-            table.statistic(
-                SummaryKey { kind: "resources", measure, ..SummaryKey::default() },
-                Some(of),
-            )?;
+            let about = SummaryKey { kind: "resources", measure, ..SummaryKey::default() };
+            table.statistic(about, Some(of))?;
         }
         table.phases(&summary.phases)
     })
@@ -224,17 +222,16 @@ impl<'a> SummaryRows<'a, '_> {
                 size_histogram_bytes: _,
             } = call;
             let name = Some(name.as_str());
-            let about =
-                |measure| SummaryKey { kind: "call", name, measure, ..SummaryKey::default() };
-            self.statistic(about("count"), Some(count))?;
-            self.statistic(about("bytes"), bytes.as_ref())?;
-            self.statistic(about("time_s"), time_s.as_ref())?;
-            self.statistic(about("time_max_s"), time_max_s.as_ref())?;
+            let about = SummaryKey { kind: "call", name, ..SummaryKey::default() };
+            self.statistic(about.of("count"), Some(count))?;
+            self.statistic(about.of("bytes"), bytes.as_ref())?;
+            self.statistic(about.of("time_s"), time_s.as_ref())?;
+            self.statistic(about.of("time_max_s"), time_max_s.as_ref())?;
             if let Some(error) = time_error_s {
-                self.sum(about("time_error_s"), *error)?;
+                self.sum(about.of("time_error_s"), *error)?;
             }
             if time_s.is_some() {
-                self.sum(about("timed"), *timed)?;
+                self.sum(about.of("timed"), *timed)?;
             }
         }
         Ok(())
@@ -245,20 +242,14 @@ impl<'a> SummaryRows<'a, '_> {
         for watched in watched {
             let above = format!(">{}", watched.threshold);
             let (name, element) = (Some(watched.variable), Some(above.as_str()));
-            let about = |measure| SummaryKey {
-                kind: "watch",
-                name,
-                element,
-                measure,
-                ..SummaryKey::default()
-            };
-            self.statistic(about("receives"), Some(watched.receives))?;
-            self.statistic(about("hits"), Some(watched.hits))?;
-            self.statistic(about("max"), Some(watched.max))?;
+            let about = SummaryKey { kind: "watch", name, element, ..SummaryKey::default() };
+            self.statistic(about.of("receives"), Some(watched.receives))?;
+            self.statistic(about.of("hits"), Some(watched.hits))?;
+            self.statistic(about.of("max"), Some(watched.max))?;
             for site in &watched.sites {
                 let (name, place) = (Some(site.function), site.caller.place());
-                let about =
-                    SummaryKey { kind: "call site", name, object: Some(&place), ..about("hits") };
+                let object = Some(place.as_ref());
+                let about = SummaryKey { kind: "call site", name, object, ..about.of("hits") };
                 self.statistic(about, Some(site.hits))?;
             }
         }
@@ -268,17 +259,13 @@ impl<'a> SummaryRows<'a, '_> {
     /// Sums over ranks.
     fn waiting(&mut self, functions: &[WaitingSummary]) -> io::Result<()> {
         for of in functions {
-            let about = |measure| SummaryKey {
-                kind: "waiting",
-                name: Some(of.function.as_str()),
-                measure,
-                ..SummaryKey::default()
-            };
-            self.sum(about("calls"), of.calls)?;
-            self.sum(about("time_s"), of.time_s)?;
-            self.sum(about("waiting_s"), of.waiting_s)?;
+            let name = Some(of.function.as_str());
+            let about = SummaryKey { kind: "waiting", name, ..SummaryKey::default() };
+            self.sum(about.of("calls"), of.calls)?;
+            self.sum(about.of("time_s"), of.time_s)?;
+            self.sum(about.of("waiting_s"), of.waiting_s)?;
             if let Some(error) = of.waiting_error_s {
-                self.sum(about("waiting_error_s"), error)?;
+                self.sum(about.of("waiting_error_s"), error)?;
             }
         }
         Ok(())
@@ -296,11 +283,10 @@ impl<'a> SummaryRows<'a, '_> {
                     Traffic::Collectives => "collectives",
                 };
                 let (name, object) = (Some(metric.metric.name()), Some(traffic));
-                let about =
-                    |measure| SummaryKey { kind, name, object, measure, ..SummaryKey::default() };
-                self.statistic(about("count"), Some(&metric.n))?;
-                self.statistic(about("total"), Some(&metric.sum))?;
-                self.statistic(about("largest"), Some(&metric.max))?;
+                let about = SummaryKey { kind, name, object, ..SummaryKey::default() };
+                self.statistic(about.of("count"), Some(&metric.n))?;
+                self.statistic(about.of("total"), Some(&metric.sum))?;
+                self.statistic(about.of("largest"), Some(&metric.max))?;
             }
         }
         Ok(())
