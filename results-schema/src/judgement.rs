@@ -78,8 +78,11 @@ pub struct JudgedRow {
 
 /// What is judged.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckRule {
     /// Whether every rank is there, and called `MPI_Finalize`.
     Ended,
@@ -109,14 +112,7 @@ impl CheckRule {
     /// The name in files and rules.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            CheckRule::Ended => "ended",
-            CheckRule::Calls => "calls",
-            CheckRule::Bytes => "bytes",
-            CheckRule::Messages => "messages",
-            CheckRule::Findings => "findings",
-            CheckRule::Times => "times",
-        }
+        self.into()
     }
 }
 

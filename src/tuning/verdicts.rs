@@ -4,6 +4,7 @@ use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict,
 
 use super::Candidate;
 use super::race::{Done, Stage};
+use crate::comparison::each_once;
 use crate::comparison::judge::{Answer, FamilyRow, Judged, judge, judge_with_looks};
 use crate::statistics::{ALPHA, Sides, median};
 
@@ -70,12 +71,7 @@ pub(crate) fn verdicts(
     let against = |a, b| FamilyRow { a, b, is_bound: false };
     // The race looks at the runs after each round, and drops what was slow so far: that is a test in each round.
     let stages = told.iter().filter(|run| run.stage != Stage::Confirm);
-    let mut rounds: Vec<Stage> = Vec::new();
-    for stage in stages.map(|run| run.stage) {
-        if !rounds.contains(&stage) {
-            rounds.push(stage);
-        }
-    }
+    let rounds = each_once(stages.map(|run| run.stage));
     let race: Vec<FamilyRow> =
         all.iter().map(|of| against(&default.raced[..], &of.raced)).collect();
     let of_race = judge_with_looks(&race, Sides::Both, rounds.len().max(1));

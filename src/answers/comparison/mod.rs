@@ -12,6 +12,8 @@ use gyan_results::{
     Split, Unit,
 };
 
+use crate::answers::interval;
+use crate::document::data::word;
 use crate::document::limits::more_rows;
 use crate::document::value::{Amount, Bound, InUnit, Value, bytes, line, row, seconds, share};
 use crate::document::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
@@ -144,16 +146,6 @@ fn changed(change: &Change, unit: Unit) -> Amount {
     Amount { error, ..unit.double(change.change).known(known).as_change() }
 }
 
-fn interval(change: &Change, unit: Unit) -> Value<'static> {
-    match &change.shift {
-        Some(shift) => {
-            let [low, high] = [shift.low, shift.high].map(|end| unit.double(end).as_change());
-            line![low, " to ", high]
-        }
-        None => Value::Nothing,
-    }
-}
-
 /// Whether a change is real.
 fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
     match (change.verdict, change.p_adjusted) {
@@ -272,7 +264,7 @@ fn cells<'a>(
     };
     let sure = how_sure(time, NumberKind::Estimate);
     let change = changed(time, Unit::Seconds);
-    row![name, a, b, change, by_number, by_each, interval(time, Unit::Seconds), sure]
+    row![name, a, b, change, by_number, by_each, interval(time.shift, Unit::Seconds), sure]
 }
 
 fn sureness(run: &Change) -> Value<'static> {
@@ -283,7 +275,7 @@ fn sureness(run: &Change) -> Value<'static> {
     line![what, share(confidence), " sure", tests]
 }
 
-fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
+fn phases<'a>(of: &'a Difference, all: bool) -> Option<Section<'a>> {
     let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
     let worth = |phase: &&PhaseDifference| all || is_worth_a_row(&phase.time, run_s);
     let worthy: Vec<&PhaseDifference> = of.phases.iter().filter(worth).collect();
@@ -291,7 +283,7 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
         return None;
     }
     let cut_off = if all { 0 } else { worthy.len().saturating_sub(PHASES_AT_MOST) };
-    let row = |of: &'_ &PhaseDifference| {
+    let row = |of: &&'a PhaseDifference| {
         let [a, b] = means(&of.time, Unit::Seconds, Bound::AtLeast);
         // The parts that changed most in the direction of the whole.
         let same_way = |part: &&PartDifference| part.time.change * of.time.change > 0.0;
@@ -300,22 +292,24 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
             .iter()
             .filter(same_way)
             .max_by(|one, other| one.time.change.abs().total_cmp(&other.time.change.abs()));
-        let most: Value = match most {
-            Some(part) => {
-                let name = match part.kind {
-                    PartKind::Function => part.name.clone(),
-                    PartKind::Outside => "outside MPI".to_owned(),
-                };
-                line![name, " ", seconds(part.time.change).as_change()]
-            }
-            None => Value::Nothing,
-        };
+        let most =
+            most.map(|part| line![name_of(part), " ", seconds(part.time.change).as_change()]);
         let by_number = seconds(of.split.by_number_s).as_change();
         let by_each = seconds(of.split.by_each_s).as_change();
         let sure = how_sure(&of.time, NumberKind::Estimate);
         let change = changed(&of.time, Unit::Seconds);
-        let name = name_of_phase(&of.name).to_owned();
-        row![name, a, b, change, by_number, by_each, interval(&of.time, Unit::Seconds), sure, most]
+        let name = name_of_phase(&of.name);
+        row![
+            name,
+            a,
+            b,
+            change,
+            by_number,
+            by_each,
+            interval(of.time.shift, Unit::Seconds),
+            sure,
+            most
+        ]
     };
     let rows = worthy.iter().take(worthy.len() - cut_off).map(row).collect();
     let mut columns = time_columns("PHASE", ["BY ENTRIES", "BY EACH"]);
@@ -328,16 +322,10 @@ fn unit_of(of: &NumberDifference) -> Unit {
     Unit::from_symbol(&of.unit)
 }
 
-fn group_name(group: NumberGroup) -> &'static str {
+fn group_name(group: NumberGroup) -> String {
     match group {
-        NumberGroup::Calls => "calls",
-        NumberGroup::Bytes => "bytes",
-        NumberGroup::Sizes => "calls of a size",
-        NumberGroup::Peers => "peers",
-        NumberGroup::Waiting => "waiting",
-        NumberGroup::Queues => "queues",
-        NumberGroup::Variables => "variables",
-        NumberGroup::Resources => "resources",
+        NumberGroup::Sizes => "calls of a size".to_owned(),
+        group => word(group).unwrap_or_default(),
     }
 }
 

@@ -16,7 +16,9 @@ use gyan_results::{
 use wildmatch::WildMatch;
 
 use super::judge::{self, Answer, FamilyRow, Judged, could_show, runs_of_each};
+use super::program;
 use crate::statistics::{self, median};
+use crate::words::short_library;
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
 
@@ -128,10 +130,6 @@ impl<'a> RunsToJudge<'a> {
     /// How runs whose numbers are compared differ.
     fn set_up(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        let program = |summary: &Summary| {
-            let program = summary.job.command.first();
-            program.and_then(|path| path.rsplit('/').next()).unwrap_or_default().to_owned()
-        };
         let arguments =
             |summary: &Summary| summary.job.command.get(1..).unwrap_or_default().join(" ");
         if let Some((one, other)) = self.differs(program) {
@@ -145,11 +143,7 @@ impl<'a> RunsToJudge<'a> {
                  are compared, per rank; bytes, messages and times are not"
             ));
         }
-        let library = |of: &Summary| {
-            let name = of.mpi.library.split(',').next().unwrap_or_default();
-            name.split_whitespace().collect::<Vec<_>>().join(" ")
-        };
-        if let Some((one, other)) = self.differs(library) {
+        if let Some((one, other)) = self.differs(|of| short_library(&of.mpi.library)) {
             remarks.push(format!("different MPI libraries: {one} and {other}"));
         }
         remarks

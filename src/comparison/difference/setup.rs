@@ -1,11 +1,11 @@
 //! How do the set-ups of the runs differ, as far as summaries tell?
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use gyan_results::{Machine, SetupDifference, Summary};
 
-use crate::words::ranges;
+use crate::comparison::{each_once, program};
+use crate::words::{ranges, short_library};
 
 /// What a run says about its set-up; empty when it says nothing.
 type SetupFact = (&'static str, fn(&Summary) -> String);
@@ -15,7 +15,7 @@ const FACTS: &[SetupFact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
     ("labels", labels),
-    ("MPI library", library),
+    ("MPI library", |of| short_library(&of.mpi.library)),
     ("device of the MPI library", |of| of.mpi.device.clone().unwrap_or_default()),
     ("file of the MPI library", |of| of.mpi.library_path.clone()),
     ("MPI standard", |of| of.mpi.standard.clone()),
@@ -40,17 +40,6 @@ const FACTS: &[SetupFact] = &[
     ("ranks per host and processors", placements),
     ("gyan", |of| of.tool.version.clone()),
 ];
-
-/// The file of the program, without its directory.
-pub(super) fn program(summary: &Summary) -> String {
-    let program = summary.job.command.first().map(Path::new).and_then(Path::file_name);
-    program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn library(summary: &Summary) -> String {
-    let library = summary.mpi.library.split(',').next().unwrap_or_default();
-    library.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 /// The values of all hosts, each once.
 fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> String {
@@ -94,12 +83,7 @@ fn labels(summary: &Summary) -> String {
 
 /// The values of the runs on a side, each once, in the order of the runs.
 fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
-    let mut values: Vec<String> = Vec::new();
-    for value in runs.iter().map(|run| of(run)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = each_once(runs.iter().map(|run| of(run)));
     if values.iter().all(String::is_empty) { Vec::new() } else { values }
 }
 
@@ -144,17 +128,12 @@ pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
     names.sort();
     names.dedup();
     for name in names {
-        let of_side = |side: &[BTreeMap<String, String>]| {
-            let mut values: Vec<String> = Vec::new();
-            for run in side {
-                // A setting that is not recorded has the library's default.
-                let value = run.get(name).cloned().unwrap_or_else(|| "default".to_owned());
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-            values
+        // A setting that is not recorded has the library's default.
+        let of_run = |run: &BTreeMap<String, String>| match run.get(name) {
+            Some(value) => value.clone(),
+            None => "default".to_owned(),
         };
+        let of_side = |side: &[BTreeMap<String, String>]| each_once(side.iter().map(of_run));
         let what = format!("setting {name}");
         setup.extend(difference(what, of_side(&set[0]), of_side(&set[1])));
     }

@@ -10,6 +10,7 @@ use gyan_results::{
 };
 
 use super::change::{OfRun, change, judge, side};
+use crate::comparison::each_once;
 
 /// Parts below this share of the run are judged as a family of their own, so that they do not weaken the
 /// verdict on the others. Membership does not depend on how the parts differ.
@@ -144,12 +145,8 @@ pub(super) fn phases(a: &[&Summary], b: &[&Summary]) -> Vec<PhaseDifference> {
     if !has_phases(a) || !has_phases(b) {
         return Vec::new();
     }
-    let mut names: Vec<&str> = Vec::new();
-    for phase in a.iter().chain(b).flat_map(|run| &run.phases) {
-        if !names.contains(&phase.name.as_str()) {
-            names.push(&phase.name);
-        }
-    }
+    let all = a.iter().chain(b).flat_map(|run| &run.phases);
+    let names: Vec<&str> = each_once(all.map(|phase| phase.name.as_str()));
     let mut phases: Vec<PhaseDifference> = names.iter().map(|name| phase(a, b, name)).collect();
     judge(phases.iter_mut().map(|phase| (&mut phase.time, false)));
     phases.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));

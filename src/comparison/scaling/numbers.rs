@@ -8,7 +8,7 @@ use gyan_results::{
 };
 
 use crate::comparison::resources::resources;
-use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
+use crate::comparison::variables::{Telling, of_object, telling};
 
 /// For what the program does: the same each time.
 const EXACT: f64 = 0.0;
@@ -116,9 +116,8 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
         }
     }
     for (name, pvar) in shown {
-        let unit = if is_in_seconds(pvar) { Unit::Seconds } else { Unit::Count };
         // What the library counts depends on when messages arrive.
-        put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, unit, NOISE));
+        put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, pvar.unit(), NOISE));
     }
 }
 
