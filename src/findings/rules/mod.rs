@@ -40,20 +40,19 @@ pub(super) struct RuleMatch {
 
 /// Makes [`RULES`] of a row each: `id: acts, witness, look;`.
 macro_rules! rules {
-    ($(#[$about:meta])* $($id:literal: $acts:ident, $witness:literal, $look:expr;)+) => {
-        $(#[$about])*
-        pub(crate) const RULES: &[Rule] =
-            &[$(Rule { id: $id, acts: Actor::$acts, witness: $witness, look: $look }),+];
+    ($($id:literal: $acts:ident, $witness:literal, $look:expr;)+) => {
+        &[$(Rule { id: $id, acts: Actor::$acts, witness: $witness, look: $look }),+]
     };
 }
 
 /// The rules about the load of the machine.
 pub(super) const LOAD: [&str; 3] = ["bound-together", "oversubscribed", "other-load"];
 
-rules! {
-    /// In the order in which they claim seconds: what is known best, and what is most particular, comes first. This is also
-    /// their order in docs/findings.md.
-    "bound-together": Run, "the processors of each rank (gyan report --machine) and the time for which they wanted one",
+/// In the order in which they claim seconds: what is known best, and what is most particular, comes first. This is also
+/// their order in docs/findings.md.
+pub(crate) const RULES: &[Rule] = rules! {
+    "bound-together": Run,
+        "the processors of each rank (gyan report --machine) and the time for which they wanted one",
         placement::bound_together;
     "oversubscribed": Run, "the time for which ranks wanted a processor (gyan report --machine)",
         placement::oversubscribed;
@@ -66,7 +65,8 @@ rules! {
     "polling": Program, "the number of these calls", program::polling;
     "first-contact": Run, "the longest call", messages::first_contact;
     "outlier": Program, "the longest call", calls::outlier;
-    "thread-contention": Program, "how long several threads are in MPI at once, and the mean time of a call",
+    "thread-contention": Program,
+        "how long several threads are in MPI at once, and the mean time of a call",
         calls::threads;
     "made-again": Program, "the number of calls that make objects, and the time in them",
         calls::made_again;
@@ -88,7 +88,8 @@ rules! {
     "barrier": Program, "the number of calls, and the time of the run", collectives::barrier;
     "tiny-collectives": Program, "the number of collectives, and the time in them",
         calls::tiny_collectives;
-    "algorithm": Run, "the time of the function; the number of messages and of bytes that a rank sends for it",
+    "algorithm": Run,
+        "the time of the function; the number of messages and of bytes that a rank sends for it",
         collectives::algorithm;
     "communication": Program, "the communication efficiency", collectives::communication;
     "memory": Program, "the ratio of the largest to the average", messages::memory;
@@ -102,7 +103,7 @@ rules! {
     "too-short": Measurement, "the time of the run", numbers::too_short;
     "over-budget": Measurement, "the cost of gyan", numbers::over_budget;
     "no-variables": Measurement, "the number of variables that are not zero", numbers::no_variables;
-}
+};
 
 /// Functions that send a message and may wait until that is possible.
 pub(super) const SENDS: &[&str] = &[
