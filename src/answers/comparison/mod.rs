@@ -126,10 +126,6 @@ fn is_worth_a_row(change: &Change, run_s: f64) -> bool {
     change.may_be_real() && change.change.abs() >= LEAST_SHARE * run_s
 }
 
-fn mean(side: Option<&SideNumber>) -> f64 {
-    side.map_or(0.0, |of| of.mean)
-}
-
 /// `bound`: what a number without an error is.
 fn means(change: &Change, unit: Unit, bound: Bound) -> [Value<'static>; 2] {
     let amount = |of: &SideNumber| {
@@ -215,8 +211,7 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
     }));
     if !rest.is_empty() {
         let sum = |of: &dyn Fn(&Change) -> f64| rest.iter().map(|part| of(&part.time)).sum::<f64>();
-        let a = seconds(sum(&|time| mean(time.a.as_ref())));
-        let b = seconds(sum(&|time| mean(time.b.as_ref())));
+        let [a, b] = [0, 1].map(|side| seconds(sum(&|time| time.means()[side])));
         let change = seconds(sum(&|time| time.change)).as_change();
         let mut cells = row![line!["the rest (", rest.len(), ")"], a, b, change];
         cells.extend([const { Value::Nothing }; 4]);
@@ -362,7 +357,7 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
             Some(from) => line![of.name.clone(), ", from ", bytes(from as f64)],
             None => of.name.clone().into(),
         };
-        let before = mean(of.number.a.as_ref()).abs();
+        let before = of.number.means()[0].abs();
         let part = (before > 0.0).then(|| share(of.number.change / before).as_change());
         let sure = how_sure(&of.number, of.kind);
         row![group_name(of.group), name, a, b, changed(&of.number, unit), part, sure]

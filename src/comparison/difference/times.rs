@@ -93,21 +93,16 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
         all().filter(|(_, calls)| calls.time.is_none()).map(|(name, _)| *name).collect();
     let names: BTreeSet<&str> =
         all().map(|(name, _)| *name).filter(|name| !not_timed.contains(name)).collect();
-    let mean = |of: Option<SideNumber>| of.map_or(0.0, |of| of.mean);
     let mut parts: Vec<PartDifference> = Vec::new();
     for &name in &names {
         let time = |whole: &AverageTime| whole.calls.get(name)?.time;
         let number = |whole: &AverageTime| {
             Some(OfRun::exact(whole.calls.get(name).map_or(0.0, |of| of.number)))
         };
-        let numbers = [a, b].map(|side| mean(side_of(side, number)));
-        let seconds = [a, b].map(|side| mean(side_of(side, time)));
-        parts.push(PartDifference {
-            name: name.to_owned(),
-            kind: PartKind::Function,
-            time: change(side_of(a, time), side_of(b, time)),
-            split: Some(split(numbers, seconds)),
-        });
+        let numbers = change(side_of(a, number), side_of(b, number)).means();
+        let time = change(side_of(a, time), side_of(b, time));
+        let split = Some(split(numbers, time.means()));
+        parts.push(PartDifference { name: name.to_owned(), kind: PartKind::Function, time, split });
     }
     let outside = |whole: &AverageTime| {
         let timed = || whole.calls.iter().filter(|(name, _)| names.contains(*name));
@@ -161,8 +156,7 @@ fn phase(a: &[&Summary], b: &[&Summary], name: &str) -> PhaseDifference {
     });
     let (time, parts) = explained(&a, &b);
     let entries = |whole: &AverageTime| Some(OfRun::exact(whole.entries));
-    let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
-    let numbers = [&a, &b].map(|side| mean(&side_of(side, entries)));
-    let split = split(numbers, [mean(&time.a), mean(&time.b)]);
+    let numbers = change(side_of(&a, entries), side_of(&b, entries)).means();
+    let split = split(numbers, time.means());
     PhaseDifference { name: name.to_owned(), time, split, parts }
 }
