@@ -235,15 +235,8 @@ pub(super) fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
 }
 
 pub(super) fn threads(run: &RunFacts) -> Vec<RuleMatch> {
-    const STARTS: &[&str] = &[
-        "MPI_Isend",
-        "MPI_Issend",
-        "MPI_Irsend",
-        "MPI_Ibsend",
-        "MPI_Irecv",
-        "MPI_Imrecv",
-        "MPI_Start",
-        "MPI_Startall",
+    const STARTS: &[&str] = functions![
+        MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Irecv MPI_Imrecv MPI_Start MPI_Startall
     ];
     let names = run.summary.calls.iter().map(|call| call.name.as_str());
     let accesses = names.filter(|name| kind_of(name) == FunctionKind::Accesses);

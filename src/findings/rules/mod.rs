@@ -1,5 +1,10 @@
 //! The rules, one row each.
 
+/// The names of functions.
+macro_rules! functions {
+    ($($name:ident)+) => { &[$(stringify!($name)),+] };
+}
+
 mod calls;
 mod collectives;
 mod messages;
@@ -106,31 +111,14 @@ pub(crate) const RULES: &[Rule] = rules! {
 };
 
 /// Functions that send a message and may wait until that is possible.
-pub(super) const SENDS: &[&str] = &[
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Rsend",
-    "MPI_Bsend",
-    "MPI_Isend",
-    "MPI_Issend",
-    "MPI_Irsend",
-    "MPI_Ibsend",
-    "MPI_Sendrecv",
-    "MPI_Sendrecv_replace",
-    "MPI_Start",
-    "MPI_Startall",
+pub(super) const SENDS: &[&str] = functions![
+    MPI_Send MPI_Ssend MPI_Rsend MPI_Bsend MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Sendrecv
+    MPI_Sendrecv_replace MPI_Start MPI_Startall
 ];
 
 /// Functions that end when a message has come.
-pub(super) const RECEIVES: &[&str] = &[
-    "MPI_Recv",
-    "MPI_Mrecv",
-    "MPI_Sendrecv",
-    "MPI_Sendrecv_replace",
-    "MPI_Probe",
-    "MPI_Mprobe",
-    "MPI_Irecv",
-    "MPI_Imrecv",
+pub(super) const RECEIVES: &[&str] = functions![
+    MPI_Recv MPI_Mrecv MPI_Sendrecv MPI_Sendrecv_replace MPI_Probe MPI_Mprobe MPI_Irecv MPI_Imrecv
 ];
 
 /// Functions that end when requests are complete.
@@ -141,23 +129,10 @@ pub(crate) const POLLS: &[&str] =
     &["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
 
 /// Blocking collective functions that move data.
-const COLLECTIVES: &[&str] = &[
-    "MPI_Allgather",
-    "MPI_Allgatherv",
-    "MPI_Allreduce",
-    "MPI_Alltoall",
-    "MPI_Alltoallv",
-    "MPI_Alltoallw",
-    "MPI_Bcast",
-    "MPI_Exscan",
-    "MPI_Gather",
-    "MPI_Gatherv",
-    "MPI_Reduce",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-    "MPI_Scan",
-    "MPI_Scatter",
-    "MPI_Scatterv",
+const COLLECTIVES: &[&str] = functions![
+    MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Alltoallv MPI_Alltoallw MPI_Bcast
+    MPI_Exscan MPI_Gather MPI_Gatherv MPI_Reduce MPI_Reduce_scatter MPI_Reduce_scatter_block
+    MPI_Scan MPI_Scatter MPI_Scatterv
 ];
 
 /// A percentage for a sentence: `47 %`.

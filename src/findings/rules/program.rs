@@ -106,39 +106,22 @@ pub(super) fn leak(run: &RunFacts) -> Vec<RuleMatch> {
         (
             "datatypes",
             "MPI_Type_free",
-            &[
-                "MPI_Type_contiguous",
-                "MPI_Type_vector",
-                "MPI_Type_create_hvector",
-                "MPI_Type_indexed",
-                "MPI_Type_create_hindexed",
-                "MPI_Type_create_indexed_block",
-                "MPI_Type_create_hindexed_block",
-                "MPI_Type_create_struct",
-                "MPI_Type_create_subarray",
-                "MPI_Type_create_darray",
-                "MPI_Type_create_resized",
-                "MPI_Type_dup",
-                "MPI_Type_hvector",
-                "MPI_Type_hindexed",
-                "MPI_Type_struct",
+            functions![
+                MPI_Type_contiguous MPI_Type_vector MPI_Type_create_hvector MPI_Type_indexed
+                MPI_Type_create_hindexed MPI_Type_create_indexed_block
+                MPI_Type_create_hindexed_block MPI_Type_create_struct MPI_Type_create_subarray
+                MPI_Type_create_darray MPI_Type_create_resized MPI_Type_dup MPI_Type_hvector
+                MPI_Type_hindexed MPI_Type_struct
             ],
         ),
         (
             "groups",
             "MPI_Group_free",
-            &[
-                "MPI_Comm_group",
-                "MPI_Group_incl",
-                "MPI_Group_excl",
-                "MPI_Group_union",
-                "MPI_Group_intersection",
-                "MPI_Group_difference",
-                "MPI_Group_range_incl",
-                "MPI_Group_range_excl",
-                "MPI_Group_from_session_pset",
-                "MPI_Win_get_group",
-                "MPI_File_get_group",
+            functions![
+                MPI_Comm_group MPI_Group_incl MPI_Group_excl MPI_Group_union
+                MPI_Group_intersection MPI_Group_difference MPI_Group_range_incl
+                MPI_Group_range_excl MPI_Group_from_session_pset MPI_Win_get_group
+                MPI_File_get_group
             ],
         ),
     ];
@@ -239,31 +222,13 @@ fn collective_of(alone: &str) -> String {
 }
 
 pub(super) fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
-    const ALONE: &[&str] = &[
-        "MPI_File_read",
-        "MPI_File_read_at",
-        "MPI_File_read_shared",
-        "MPI_File_write",
-        "MPI_File_write_at",
-        "MPI_File_write_shared",
-        "MPI_File_iread",
-        "MPI_File_iread_at",
-        "MPI_File_iwrite",
-        "MPI_File_iwrite_at",
+    const ALONE: &[&str] = functions![
+        MPI_File_read MPI_File_read_at MPI_File_read_shared MPI_File_write MPI_File_write_at
+        MPI_File_write_shared MPI_File_iread MPI_File_iread_at MPI_File_iwrite MPI_File_iwrite_at
     ];
-    const TOGETHER: &[&str] = &[
-        "MPI_File_read_all",
-        "MPI_File_read_at_all",
-        "MPI_File_read_ordered",
-        "MPI_File_write_all",
-        "MPI_File_write_at_all",
-        "MPI_File_write_ordered",
-        "MPI_File_iread_all",
-        "MPI_File_iread_at_all",
-        "MPI_File_iwrite_all",
-        "MPI_File_iwrite_at_all",
-    ];
-    let (alone, together) = (run.count(ALONE), run.count(TOGETHER));
+    let together: Vec<String> = ALONE.iter().map(|name| collective_of(name)).collect();
+    let together: Vec<&str> = together.iter().map(String::as_str).collect();
+    let (alone, together) = (run.count(ALONE), run.count(&together));
     let sizes = run.sizes(ALONE);
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
     let (time, Some(worst)) = (run.time(ALONE), run.worst(ALONE)) else { return Vec::new() };
