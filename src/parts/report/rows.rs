@@ -3,9 +3,8 @@
 use std::io;
 
 use gyan_results::{
-    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, Number,
-    PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic, Traffic,
-    WaitingSummary,
+    CallSummary, Class, HostStatistic, HostSummary, MessagesSummary, Number, PhaseSummary,
+    PvarSummary, ResourcesSummary, SamplesSummary, Statistic, WaitingSummary,
 };
 
 use crate::document::data::{Row, columns};
@@ -273,16 +272,10 @@ impl<'a> SummaryRows<'a, '_> {
 
     fn messages(&mut self, messages: &[MessagesSummary]) -> io::Result<()> {
         for messages in messages {
-            let kind = match messages.source {
-                MessageSource::Peruse => "peruse",
-                MessageSource::MpiTEvents => "mpi_t_events",
-            };
+            let kind = &word(messages.source)?;
             for metric in &messages.metrics {
-                let traffic = match metric.traffic {
-                    Traffic::Program => "program",
-                    Traffic::Collectives => "collectives",
-                };
-                let (name, object) = (Some(metric.metric.name()), Some(traffic));
+                let traffic = word(metric.traffic)?;
+                let (name, object) = (Some(metric.metric.name()), Some(traffic.as_str()));
                 let about = SummaryKey { kind, name, object, ..SummaryKey::default() };
                 self.statistic(about.of("count"), Some(&metric.n))?;
                 self.statistic(about.of("total"), Some(&metric.sum))?;
