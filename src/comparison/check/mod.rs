@@ -83,18 +83,9 @@ struct RunsToJudge<'a> {
 
 fn row(rule: CheckRule, what: impl Into<String>, unit: &str, failed: bool) -> JudgedRow {
     let result = if failed { CheckResult::Failed } else { CheckResult::Passed };
-    JudgedRow {
-        rule,
-        what: what.into(),
-        result,
-        unit: unit.to_owned(),
-        baseline: None,
-        now: None,
-        at_most: None,
-        p: None,
-        shift: None,
-        remark: None,
-    }
+    let (what, unit) = (what.into(), unit.to_owned());
+    let (baseline, now, at_most, p, shift, remark) = Default::default();
+    JudgedRow { rule, what, result, unit, baseline, now, at_most, p, shift, remark }
 }
 
 /// A time of each baseline and of each new run.

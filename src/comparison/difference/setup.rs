@@ -25,18 +25,8 @@ const FACTS: &[SetupFact] = &[
     ("hosts", |of| of.hosts.join(", ")),
     ("processors", |of| of_machines(of, |machine| machine.processor.clone())),
     ("cores of a host", |of| of_machines(of, |machine| machine.cores.map(|of| of.to_string()))),
-    ("networks", |of| {
-        of_machines(of, |machine| {
-            let names = machine.networks.iter().map(|network| network.device.clone());
-            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
-        })
-    }),
-    ("transports", |of| {
-        of_machines(of, |machine| {
-            let names = machine.transports.iter().map(|transport| transport.name.clone());
-            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
-        })
-    }),
+    ("networks", |of| of_machines(of, |machine| listed(&machine.networks, |of| &of.device))),
+    ("transports", |of| of_machines(of, |machine| listed(&machine.transports, |of| &of.name))),
     ("ranks per host and processors", placements),
     ("gyan", |of| of.tool.version.clone()),
 ];
@@ -48,6 +38,12 @@ fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> 
     values.sort();
     values.dedup();
     values.join(" or ")
+}
+
+/// The names of a list; none where it is empty.
+fn listed<T>(list: &[T], name: fn(&T) -> &String) -> Option<String> {
+    let names: Vec<&str> = list.iter().map(|of| name(of).as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn placements(summary: &Summary) -> String {
