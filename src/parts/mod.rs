@@ -35,7 +35,6 @@ use crate::error::Error;
 
 #[cfg(test)]
 pub(crate) use findings::{actor, in_short};
-pub(crate) use headings::short_library;
 pub(crate) use input::ReportInput;
 pub(crate) use page::page_of_run;
 pub(crate) use ranks::OfRanks;
