@@ -4,13 +4,28 @@
 use gyan_results::write_json;
 use serde::Serialize;
 
+use crate::cli::PageOptions;
+use crate::document::page::Page;
 use crate::document::{Document, Presentation, View};
 use crate::error::Error;
 use crate::format::{ListFormat, ReportFormat};
-use crate::output::print;
+use crate::output::{print, write_page};
 use crate::render;
 
-/// In any format but a page, which has a function of its own: `output::write_page`.
+/// In any format: a page goes where the options say, anything else to standard output.
+pub(crate) fn answer<'a>(
+    format: ReportFormat,
+    options: &PageOptions,
+    page: impl FnOnce() -> Page<'a>,
+    shown: impl FnOnce() -> Presentation<'a>,
+) -> Result<(), Error> {
+    match format {
+        ReportFormat::Html => write_page(options, |out| render::html(out, &page(), "")),
+        format => report(format, shown()),
+    }
+}
+
+/// In any format but a page.
 pub(crate) fn report(format: ReportFormat, shown: Presentation) -> Result<(), Error> {
     let Presentation { view, rows, document } = shown;
     print(|out| match format {

@@ -1,6 +1,8 @@
 //! Statements about numbers that differ from run to run, without assuming a distribution: run times have a long
 //! tail, and there are few of them.
 
+use gyan_results::Shift;
+
 /// The type I error that intervals and tests keep to.
 pub(crate) const ALPHA: f64 = 0.05;
 /// The quantile of the normal distribution at `1 - ALPHA / 2`.
@@ -16,16 +18,6 @@ pub(crate) enum Sides {
     Both,
     /// Only larger ones: one-sided.
     Larger,
-}
-
-/// An estimate and its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Interval {
-    pub(crate) estimate: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    /// The confidence level of the interval, between 0 and 1: with few numbers it cannot reach `1 - ALPHA`.
-    pub(crate) confidence: f64,
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -50,7 +42,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 
 /// How far `b` is from `a`: the median of all differences, with the interval that belongs to the test of
 /// [`mann_whitney`] (Hodges and Lehmann 1963; as R's `wilcox.test(b, a, conf.int = TRUE)` has it).
-pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<Interval> {
+pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<Shift> {
     let differences: Vec<f64> = b.iter().flat_map(|b| a.iter().map(move |a| b - a)).collect();
     let sorted = sorted(&differences);
     let estimate = middle(&sorted)?;
@@ -69,7 +61,7 @@ pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<Interval> {
         (out, ALPHA / 2.0)
     };
     let (low, high) = (*sorted.get(left_out)?, *sorted.get(pairs - 1 - left_out)?);
-    Some(Interval { estimate, low, high, confidence: 1.0 - 2.0 * tail })
+    Some(Shift { estimate, low, high, confidence: 1.0 - 2.0 * tail })
 }
 
 /// The probability that numbers of `b` from the distribution of `a` differ from it at least as much as these: the test of
@@ -253,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_shift_is_the_median_of_differences_with_the_interval_of_the_test() {
-        let Interval { estimate, low, high, confidence } = shift(&A, &B).unwrap();
+        let Shift { estimate, low, high, confidence } = shift(&A, &B).unwrap();
         close(estimate, -0.681);
         close(low, -1.42);
         close(high, 0.43);

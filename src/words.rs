@@ -137,6 +137,12 @@ pub(crate) fn ranges(ranks: &[u32]) -> String {
     parts.join(", ")
 }
 
+/// Name and version, of what a library says of itself.
+pub(crate) fn short_library(text: &str) -> String {
+    let first = text.split(',').next().unwrap_or_default();
+    first.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,23 +3,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 /// A class of performance variables (MPI 4.1, 15.3.7).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Deserialize,
-    Eq,
-    Hash,
-    Ord,
-    PartialEq,
-    PartialOrd,
-    Serialize,
-    strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
+#[derive(strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "UPPERCASE")]
 #[allow(missing_docs)]
 pub enum Class {
@@ -37,18 +27,7 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of the standard.
-    pub const ALL: [Class; 10] = [
-        Class::State,
-        Class::Level,
-        Class::Size,
-        Class::Percentage,
-        Class::HighWatermark,
-        Class::LowWatermark,
-        Class::Counter,
-        Class::Aggregate,
-        Class::Timer,
-        Class::Generic,
-    ];
+    pub const ALL: [Class; Class::VARIANTS.len()] = *Class::VARIANTS.first_chunk().unwrap();
 
     /// The standard's name, without the prefix `MPI_T_PVAR_CLASS_`.
     #[must_use]

@@ -2,6 +2,7 @@
 //! memory, and how a difference of two values wraps.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::Number;
 
@@ -9,6 +10,7 @@ use crate::Number;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[allow(missing_docs)]
+#[derive(VariantArray)]
 pub enum Datatype {
     #[serde(rename = "MPI_INT")]
     Int,
@@ -53,22 +55,8 @@ enum Layout {
 
 impl Datatype {
     /// Every datatype.
-    pub const ALL: [Datatype; 14] = [
-        Datatype::Int,
-        Datatype::Unsigned,
-        Datatype::Long,
-        Datatype::UnsignedLong,
-        Datatype::LongLong,
-        Datatype::UnsignedLongLong,
-        Datatype::Count,
-        Datatype::Char,
-        Datatype::Double,
-        Datatype::CBool,
-        Datatype::Int32,
-        Datatype::Uint32,
-        Datatype::Int64,
-        Datatype::Uint64,
-    ];
+    pub const ALL: [Datatype; Datatype::VARIANTS.len()] =
+        *Datatype::VARIANTS.first_chunk().unwrap();
 
     fn layout(self) -> Layout {
         match self {

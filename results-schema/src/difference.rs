@@ -76,7 +76,7 @@ pub struct SideNumber {
 
 /// How a number changed, and what can be said of that.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Change {
     /// On side A; none when A does not have it.
     pub a: Option<SideNumber>,
@@ -119,10 +119,11 @@ pub struct Shift {
 
 /// The verdict on a change.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
     /// There is none.
+    #[default]
     Same,
     /// It is not larger than the error of the estimates.
     WithinError,
@@ -275,11 +276,17 @@ pub struct FindingDifference {
 }
 
 impl Change {
+    /// The means of A and of B; 0 for a side without the number.
+    #[must_use]
+    pub fn means(&self) -> [f64; 2] {
+        [&self.a, &self.b].map(|side| side.as_ref().map_or(0.0, |of| of.mean))
+    }
+
     /// The larger of both sides.
     #[must_use]
     pub fn larger(&self) -> f64 {
-        let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean.abs());
-        mean(&self.a).max(mean(&self.b))
+        let [a, b] = self.means().map(f64::abs);
+        a.max(b)
     }
 
     /// The change as a fraction of the larger side, between -1 and 1; 0 when there is none.

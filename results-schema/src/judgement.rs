@@ -1,6 +1,7 @@
 //! Whether a program got worse: the verdict of `gyan check` on runs against baselines. Schema `gyan.check/1`.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::{Number, Shift, Tool};
 
@@ -80,6 +81,8 @@ pub struct JudgedRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum CheckRule {
     /// Whether every rank is there, and called `MPI_Finalize`.
     Ended,
@@ -97,26 +100,13 @@ pub enum CheckRule {
 
 impl CheckRule {
     /// All of them, in the order of the rows.
-    pub const ALL: [CheckRule; 6] = [
-        CheckRule::Ended,
-        CheckRule::Calls,
-        CheckRule::Bytes,
-        CheckRule::Messages,
-        CheckRule::Findings,
-        CheckRule::Times,
-    ];
+    pub const ALL: [CheckRule; CheckRule::VARIANTS.len()] =
+        *CheckRule::VARIANTS.first_chunk().unwrap();
 
     /// The name in files and rules.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            CheckRule::Ended => "ended",
-            CheckRule::Calls => "calls",
-            CheckRule::Bytes => "bytes",
-            CheckRule::Messages => "messages",
-            CheckRule::Findings => "findings",
-            CheckRule::Times => "times",
-        }
+        self.into()
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::merge::reduced;
 use crate::ranges::Ranges;
 use crate::statistics::{Statistic, Statistics};
+use crate::units::Unit;
 
 /// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank on
 /// each host, or by every rank if the launcher does not say which is the first.
@@ -218,8 +219,57 @@ impl Resources {
     }
 }
 
+impl ResourcesSummary {
+    /// The numbers that are known, each by the name of its field and with its unit.
+    pub fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
+        let all = [
+            ("processors", Unit::Count, Some(&self.processors)),
+            ("memory_limit_bytes", Unit::Bytes, self.memory_limit_bytes.as_ref()),
+            ("user_s", Unit::Seconds, Some(&self.user_s)),
+            ("system_s", Unit::Seconds, Some(&self.system_s)),
+            ("voluntary_switches", Unit::Count, Some(&self.voluntary_switches)),
+            ("involuntary_switches", Unit::Count, Some(&self.involuntary_switches)),
+            ("processor_wait_s", Unit::Seconds, self.processor_wait_s.as_ref()),
+            ("minor_faults", Unit::Count, Some(&self.minor_faults)),
+            ("major_faults", Unit::Count, Some(&self.major_faults)),
+            ("peak_memory_bytes", Unit::Bytes, Some(&self.peak_memory_bytes)),
+        ];
+        all.into_iter().filter_map(|(name, unit, of)| Some((name, unit, of?)))
+    }
+
+    /// Those of these names, in the order of the names, each with the words for it.
+    pub fn measures_named<'a>(
+        &'a self,
+        names: &'a [(&'static str, &'static str)],
+    ) -> impl Iterator<Item = (&'static str, Unit, &'a Statistic)> {
+        names.iter().filter_map(|(name, words)| {
+            let (_, unit, of) = self.measures().find(|(own, ..)| own == name)?;
+            Some((*words, unit, of))
+        })
+    }
+}
+
 // serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Summary;
+
+    #[test]
+    fn every_number_of_the_resources_is_among_the_measures() {
+        let text = include_str!("../examples/summary.json");
+        let summary: Summary = serde_json::from_str(text).unwrap();
+        let mut resources = summary.resources.unwrap();
+        resources.memory_limit_bytes = Some(resources.processors.clone());
+        resources.processor_wait_s = Some(resources.user_s.clone());
+        let written = serde_json::to_value(&resources).unwrap();
+        let written: Vec<&String> = written.as_object().unwrap().keys().collect();
+        let mut names: Vec<&str> = resources.measures().map(|(name, ..)| name).collect();
+        names.sort_unstable();
+        assert_eq!(names, written);
+    }
 }

@@ -380,10 +380,9 @@ macro_rules! reduced {
     ) => {
         $crate::merge::reduced!(@types [$(#[$about])*] $Own $Reduction $Summary [$($(#[$key_about])* $key: $Key,)*] $($lines)*);
 
-        impl $Reduction {
-            /// Makes these the numbers of one rank.
+        impl $crate::merge::Takes<$Own> for $Reduction {
             #[inline]
-            pub(crate) fn set(&mut self, own: &$Own, rank: u32) {
+            fn set(&mut self, own: &$Own, rank: u32) {
                 let this = self;
                 $crate::merge::reduced!(@set this own rank $Own [$($key)* $($unused)*] $($lines)*);
             }

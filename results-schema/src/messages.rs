@@ -1,6 +1,7 @@
 //! What callbacks of the library reported about each message and each queue: on one rank and over ranks.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use crate::merge::{Each, Later, Least, Most, reduced};
 use crate::statistics::{Statistic, Statistics};
@@ -46,10 +47,9 @@ pub enum Traffic {
 /// What is measured of messages. The first eight are those of PERUSE 2.0, section 9.2. A time is taken when
 /// both its start and its end were seen for one request or message.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Metric {
     /// Seconds from the activation of a receive to finding its message among the unexpected ones.
@@ -80,19 +80,7 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric, in the order of the specification.
-    pub const ALL: [Metric; 11] = [
-        Metric::TReqActivateToMatch,
-        Metric::TReqActivateToXferBegin,
-        Metric::TXferBeginToEnd,
-        Metric::TCompleteToNotify,
-        Metric::TActivateToNotify,
-        Metric::TInUnexQ,
-        Metric::NPostedQLen,
-        Metric::NUnexQLen,
-        Metric::TInPostedQ,
-        Metric::TSearchPostedQ,
-        Metric::TSearchUnexQ,
-    ];
+    pub const ALL: [Metric; Metric::VARIANTS.len()] = *Metric::VARIANTS.first_chunk().unwrap();
 
     /// The name in the specification and in the files.
     #[must_use]

@@ -89,7 +89,7 @@ reduced! {
         time_s: Statistic = Each,
         /// Seconds of those in MPI functions that were timed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        + in_mpi_s: Option<Statistic> = Option<Each> => |phase| Some(phase.in_mpi_s()),
+        + in_mpi_s: Option<Statistic> = Option<Each>,
         /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_s: Option<Statistic> = Option<Each>,
@@ -106,11 +106,4 @@ reduced! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         + samples: Vec<SamplesSummary> = Later,
     } without ()
-}
-
-impl Phase {
-    /// Seconds in the functions that were timed.
-    pub(crate) fn in_mpi_s(&self) -> f64 {
-        self.calls.iter().filter_map(|call| call.time_s).sum()
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Datatype, Element, Measure, Samples, Statistic, Values};
+use crate::{Class, Datatype, Element, Measure, Samples, Statistic, Unit, Values};
 
 /// One performance variable, bound to one object.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -141,5 +141,12 @@ impl PvarSummary {
     #[must_use]
     pub fn effective_class(&self) -> Class {
         self.behaves_as.unwrap_or(self.class)
+    }
+
+    /// Seconds for a timer whose type is a double (MPI 4.1, 15.3.7): one of integers is in a unit of the library's own.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        let is_timer = self.effective_class() == Class::Timer && self.datatype == Datatype::Double;
+        if is_timer { Unit::Seconds } else { Unit::Count }
     }
 }

@@ -2,7 +2,8 @@
 
 use gyan_results::{CheckResult, CheckRule, JudgedRow, Judgement, Number, Unit};
 
-use crate::document::value::{InUnit, Value, line, row, seconds, share};
+use crate::answers::interval;
+use crate::document::value::{InUnit, Value, line, row, share};
 use crate::document::{Case, Kind, Section, Suite, View, column, numbers, plural, texts};
 
 /// Names that are shown of many.
@@ -123,7 +124,15 @@ fn slower(judgement: &Judgement) -> Option<Section<'_>> {
     let rows: Vec<Vec<Value>> = failed(judgement, CheckRule::Times)
         .map(|of| {
             let [before, now, most] = [of.baseline, of.now, of.at_most].map(|n| amount(of, n));
-            row![what(of), before, now, growth(of), most, interval(of), of.p.map(share)]
+            row![
+                what(of),
+                before,
+                now,
+                growth(of),
+                most,
+                interval(of.shift, Unit::Seconds),
+                of.p.map(share)
+            ]
         })
         .collect();
     let mut columns = texts(["TIME"]);
@@ -136,16 +145,6 @@ fn slower(judgement: &Judgement) -> Option<Section<'_>> {
     }
     let title = "Slower than noise explains".into();
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
-}
-
-fn interval(of: &JudgedRow) -> Value<'static> {
-    match of.shift {
-        Some(shift) => {
-            let [low, high] = [shift.low, shift.high].map(|end| seconds(end).as_change());
-            line![low, " to ", high]
-        }
-        None => Value::Nothing,
-    }
 }
 
 /// What passed or could not be judged, in a line for each rule.

@@ -11,6 +11,11 @@ pub(crate) mod scaling;
 pub(crate) mod tuning;
 pub(crate) mod variables;
 
+use gyan_results::{Shift, Unit};
+
+use crate::document::Value;
+use crate::document::value::{InUnit, line};
+
 pub(crate) use comparison::rows::comparison as comparison_rows;
 pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
@@ -22,3 +27,12 @@ pub(crate) use scaling::rows::scaling as scaling_rows;
 pub(crate) use scaling::{page_of_scaling, scaling};
 pub(crate) use tuning::{tuning, tuning_page};
 pub(crate) use variables::{Choice, level, variables};
+
+/// From where to where a shift may be, with signs.
+fn interval(shift: Option<Shift>, unit: Unit) -> Value<'static> {
+    let between = |Shift { low, high, .. }: Shift| {
+        let [low, high] = [low, high].map(|end| unit.double(end).as_change());
+        line![low, " to ", high]
+    };
+    shift.map(between).into()
+}

@@ -7,8 +7,8 @@ use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, U
 use crate::document::page::{FoldedTable, Page, PageBlock};
 use crate::document::value::{Amount, InUnit, Value, line, row, share};
 use crate::document::{Kind, Section, View, column, cut, numbers, texts};
-use crate::parts::headings::short_library;
 use crate::statistics::median;
+use crate::words::short_library;
 
 /// Characters of a command line that are shown.
 const COMMAND: usize = 90;
@@ -38,15 +38,8 @@ pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) ->
 pub(crate) fn tuning_page<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Page<'a> {
     let view = self::tuning(tuning, directory, files);
     let tables = view.sections.into_iter().map(|section| FoldedTable { section, is_open: true });
-    let settings = PageBlock {
-        id: "settings",
-        title: "Settings",
-        details: "",
-        says: view.subtitle,
-        cards: Vec::new(),
-        charts: Vec::new(),
-        tables: tables.collect(),
-    };
+    let (says, tables, details) = (view.subtitle, tables.collect(), "");
+    let settings = PageBlock { details, says, tables, ..PageBlock::new("settings", "Settings") };
     Page { title: "gyan tune".into(), headline: Some(view.title), blocks: vec![settings] }
 }
 

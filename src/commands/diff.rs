@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gyan_results::Difference;
-
 use crate::answers;
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
@@ -13,7 +11,7 @@ use crate::error::Error;
 use crate::findings;
 use crate::format::ReportFormat as Format;
 use crate::input::runs::{self, Run};
-use crate::output::{may_be_page, write_page};
+use crate::output::may_be_page;
 use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
@@ -24,7 +22,12 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     let (a, b) = (runs::open(a)?, runs::open(b)?);
     let mut difference = difference(&of_side(&a), &of_side(&b));
     difference.answer = render::text(&answers::answer(&difference));
-    show(&difference, options, format)?;
+    let page = || answers::page_of_comparison(&difference);
+    print::answer(format, &options.page, page, || Presentation {
+        view: answers::comparison(&difference, options.all),
+        rows: answers::comparison_rows(&difference),
+        document: Document::new(&difference),
+    })?;
     let is_whole = a.iter().chain(&b).all(|run| run.is_complete);
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
@@ -55,14 +58,4 @@ fn with_findings(run: &Run) -> difference::ComparedRun<'_> {
     let findings = findings::find(summary, &summary.queues(), &BTreeMap::new()).findings;
     let name = path.display().to_string();
     difference::ComparedRun { name, summary, findings, is_complete: *is_complete }
-}
-
-fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
-    if matches!(format, Format::Html) {
-        let page = answers::page_of_comparison(difference);
-        return write_page(&options.page, |out| render::html(out, &page, ""));
-    }
-    let view = answers::comparison(difference, options.all);
-    let (rows, document) = (answers::comparison_rows(difference), Document::new(difference));
-    print::report(format, Presentation { view, rows, document })
 }

@@ -10,8 +10,8 @@ use crate::document::{Document, Presentation};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
-use crate::output::{may_be_page, write_page};
-use crate::{DONE, INCOMPLETE, print, render, say};
+use crate::output::may_be_page;
+use crate::{DONE, INCOMPLETE, print, say};
 
 pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -26,7 +26,13 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     if !options.vars.is_empty() {
         keep(&mut scaling, &options.vars)?;
     }
-    show(&scaling, options, format)?;
+    let has_names = !options.vars.is_empty();
+    let page = || answers::page_of_scaling(&scaling, has_names);
+    print::answer(format, &options.page, page, || Presentation {
+        view: answers::scaling(&scaling, has_names, options.all),
+        rows: answers::scaling_rows(&scaling),
+        document: Document::new(&scaling),
+    })?;
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
 
@@ -40,17 +46,6 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
     }
     let is_page = matches!(format, Format::Html);
     may_be_page("gyan scale", &options.page, is_page)
-}
-
-fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {
-    let has_names = !options.vars.is_empty();
-    if matches!(format, Format::Html) {
-        let page = answers::page_of_scaling(scaling, has_names);
-        return write_page(&options.page, |out| render::html(out, &page, ""));
-    }
-    let view = answers::scaling(scaling, has_names, options.all);
-    let (rows, document) = (answers::scaling_rows(scaling), Document::new(scaling));
-    print::report(format, Presentation { view, rows, document })
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

@@ -11,7 +11,7 @@
 
 use gyan_results::Shift;
 
-use crate::statistics::{ALPHA, Interval, Sides, holm, least_p, mann_whitney, shift};
+use crate::statistics::{ALPHA, Sides, holm, least_p, mann_whitney, shift};
 
 /// Nobody makes more runs than this of each side.
 const RUNS_AT_MOST: usize = 100;
@@ -76,25 +76,17 @@ pub(crate) fn judge_with_looks(family: &[FamilyRow], sides: Sides, looks: usize)
             _ if could_show(row.a.len(), row.b.len(), sides, size) => Answer::NotShown,
             _ => Answer::TooFew(runs_of_each(sides, size)),
         };
+        let has_shift = !row.is_bound && row.a.len().min(row.b.len()) > 1;
         let is_judged = matches!(answer, Answer::Yes | Answer::NotShown);
         let p = p.map(|p| p / looks as f64);
         Judged {
-            shift: (!row.is_bound).then(|| shift_of(row.a, row.b)).flatten(),
+            shift: has_shift.then(|| shift(row.a, row.b)).flatten(),
             p: p.filter(|_| is_judged),
             p_adjusted: p_adjusted.filter(|_| is_judged),
             answer,
         }
     };
     family.iter().zip(p).map(judged).collect()
-}
-
-/// With several runs on both sides.
-fn shift_of(a: &[f64], b: &[f64]) -> Option<Shift> {
-    if a.len().min(b.len()) < 2 {
-        return None;
-    }
-    let Interval { estimate, low, high, confidence } = shift(a, b)?;
-    Some(Shift { estimate, low, high, confidence })
 }
 
 /// Whether so many runs can show a difference of one row in a family of this many tests.

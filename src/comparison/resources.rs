@@ -2,19 +2,19 @@
 
 use gyan_results::{Statistic, Summary, Unit};
 
+/// The numbers that are compared, by their names in a summary, in words.
+const COMPARED: &[(&str, &str)] = &[
+    ("peak_memory_bytes", "peak memory of a process"),
+    ("user_s", "processor time in the program"),
+    ("system_s", "processor time in the kernel"),
+    ("processor_wait_s", "waiting for a processor"),
+    ("involuntary_switches", "times that a processor was taken away"),
+    ("major_faults", "page faults that had to read"),
+];
+
 /// The resources that the run knows of: name, unit and the numbers over the ranks.
 pub(super) fn resources(
     summary: &Summary,
 ) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
-    let of = summary.resources.iter().flat_map(|of| {
-        [
-            ("peak memory of a process", Unit::Bytes, Some(&of.peak_memory_bytes)),
-            ("processor time in the program", Unit::Seconds, Some(&of.user_s)),
-            ("processor time in the kernel", Unit::Seconds, Some(&of.system_s)),
-            ("waiting for a processor", Unit::Seconds, of.processor_wait_s.as_ref()),
-            ("times that a processor was taken away", Unit::Count, Some(&of.involuntary_switches)),
-            ("page faults that had to read", Unit::Count, Some(&of.major_faults)),
-        ]
-    });
-    of.filter_map(|(name, unit, statistic)| Some((name, unit, statistic?)))
+    summary.resources.iter().flat_map(|of| of.measures_named(COMPARED))
 }

@@ -1,7 +1,7 @@
 //! Which numbers of a performance variable are compared? Those that, given its class, say something about a
 //! run.
 
-use gyan_results::{Class, Datatype, Measure, PvarSummary};
+use gyan_results::{Class, Measure, PvarSummary};
 
 /// The meaning of a number of a variable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,11 +31,6 @@ pub(super) fn telling(pvar: &PvarSummary) -> Option<Telling> {
         }
         _ => None,
     }
-}
-
-/// Whether it is in seconds: an integer timer is in a unit of the library's own.
-pub(super) fn is_in_seconds(pvar: &PvarSummary) -> bool {
-    pvar.effective_class() == Class::Timer && pvar.datatype == Datatype::Double
 }
 
 /// ` of OBJECT`, except for `MPI_COMM_WORLD`, to which most are bound.

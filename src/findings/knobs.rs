@@ -45,53 +45,37 @@ pub(super) const OB1: &str = "pml_ob1";
 /// The eager limit of MPICH's ch3:nemesis within a host.
 pub(super) const NEMESIS_EAGER: &str = "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ";
 
-const fn knob(
-    purpose: Purpose,
-    family: Family,
-    versions: (u64, u64),
-    reader: &'static str,
-    name: &'static str,
-    value: Option<&'static str>,
-) -> Knob {
-    Knob { purpose, family, versions, reader, name, value }
+/// Makes [`KNOBS`] of a row each: `purpose, family, versions, reader, name, value;`.
+macro_rules! knobs {
+    ($(
+        $purpose:ident, $family:ident, $versions:expr, $reader:expr, $name:expr, $value:expr;
+    )+) => {
+        &[$(Knob {
+            purpose: Purpose::$purpose,
+            family: Family::$family,
+            versions: $versions,
+            reader: $reader,
+            name: $name,
+            value: $value,
+        }),+]
+    };
 }
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
-pub(super) const KNOBS: [Knob; 11] = [
-    knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), OB1, "btl_vader_eager_limit", None),
-    knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), OB1, "btl_sm_eager_limit", None),
-    knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3:nemesis", NEMESIS_EAGER, None),
-    knob(Purpose::EagerBetweenHosts, Family::OpenMpi, ANY, OB1, "btl_tcp_eager_limit", None),
-    knob(
-        Purpose::EagerBetweenHosts,
-        Family::Mpich,
-        ANY,
-        "ch3",
-        "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-        None,
-    ),
-    knob(Purpose::Yield, Family::OpenMpi, ANY, "", "mpi_yield_when_idle", Some("1")),
-    knob(
-        Purpose::Yield,
-        Family::Mpich,
-        (5, 9),
-        "ch4",
-        "MPIR_CVAR_CH4_PROGRESS_THROTTLE",
-        Some("1"),
-    ),
-    knob(
-        Purpose::SingleCopy,
-        Family::OpenMpi,
-        (3, 4),
-        OB1,
-        "btl_vader_single_copy_mechanism",
-        Some("cma"),
-    ),
-    knob(Purpose::SingleCopy, Family::Mpich, (5, 9), "ch4", "MPIR_CVAR_CH4_CMA_ENABLE", Some("1")),
-    knob(Purpose::Preconnect, Family::OpenMpi, ANY, OB1, "mpi_preconnect_all", Some("1")),
-    knob(Purpose::Throttle, Family::OpenMpi, ANY, "", "coll_sync_barrier_before", Some("100")),
-];
+pub(super) const KNOBS: &[Knob] = knobs! {
+    EagerWithinHost, OpenMpi, (3, 4), OB1, "btl_vader_eager_limit", None;
+    EagerWithinHost, OpenMpi, (5, 9), OB1, "btl_sm_eager_limit", None;
+    EagerWithinHost, Mpich, ANY, "ch3:nemesis", NEMESIS_EAGER, None;
+    EagerBetweenHosts, OpenMpi, ANY, OB1, "btl_tcp_eager_limit", None;
+    EagerBetweenHosts, Mpich, ANY, "ch3", "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", None;
+    Yield, OpenMpi, ANY, "", "mpi_yield_when_idle", Some("1");
+    Yield, Mpich, (5, 9), "ch4", "MPIR_CVAR_CH4_PROGRESS_THROTTLE", Some("1");
+    SingleCopy, OpenMpi, (3, 4), OB1, "btl_vader_single_copy_mechanism", Some("cma");
+    SingleCopy, Mpich, (5, 9), "ch4", "MPIR_CVAR_CH4_CMA_ENABLE", Some("1");
+    Preconnect, OpenMpi, ANY, OB1, "mpi_preconnect_all", Some("1");
+    Throttle, OpenMpi, ANY, "", "coll_sync_barrier_before", Some("100");
+};
 
 /// The components of point-to-point messages of Open MPI.
 pub(super) const COMPONENTS: &str = "btl";
@@ -306,7 +290,7 @@ mod tests {
 
     #[test]
     fn libgyan_records_each_knob() {
-        for knob in &KNOBS {
+        for knob in KNOBS {
             assert!(gyan_results::is_knob(knob.name), "{}", knob.name);
         }
     }

@@ -18,6 +18,7 @@ use crate::say;
 use crate::words::ranges;
 
 /// The profiles of the ranks, at most one for each.
+#[derive(Default)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
     /// Further directories with profiles of the same job.
@@ -53,14 +54,8 @@ impl RankFile {
 impl Directory {
     /// The summary of a run without profiles: from a page, or from a file.
     pub(crate) fn of_summary(path: &Path, summary: Summary) -> Directory {
-        Directory {
-            path: path.to_owned(),
-            others: Vec::new(),
-            files: Vec::new(),
-            lives: Vec::new(),
-            lost: Vec::new(),
-            reduced_in_mpi: Some(summary.into()),
-        }
+        let reduced_in_mpi = Some(summary.into());
+        Directory { path: path.to_owned(), reduced_in_mpi, ..Directory::default() }
     }
 
     /// The profiles in `path`, and the data in live files of ranks that have no profile, or none of their
@@ -72,14 +67,8 @@ impl Directory {
     /// The same for one job whose profiles are in several directories. When a rank is in two of them, a profile
     /// takes precedence over a live file, then the directory named first.
     pub(crate) fn open_all(path: &Path, others: &[PathBuf]) -> Result<Directory, Error> {
-        let mut directory = Directory {
-            path: path.to_owned(),
-            others: others.to_vec(),
-            files: Vec::new(),
-            lives: Vec::new(),
-            lost: Vec::new(),
-            reduced_in_mpi: None,
-        };
+        let path = path.to_owned();
+        let mut directory = Directory { path, others: others.to_vec(), ..Directory::default() };
         let mut files: BTreeMap<u32, RankFile> = BTreeMap::new();
         let mut twice = BTreeSet::new();
         let mut jobs: Vec<(PathBuf, Option<String>)> = Vec::new();

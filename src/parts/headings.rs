@@ -5,6 +5,7 @@ use gyan_results::{Job, Mpi, PhaseSummary, Summary};
 use super::machine::oversubscribed;
 use crate::document::value::{integer, line, seconds};
 use crate::document::{Value, cut, plural};
+use crate::words::short_library;
 
 /// A longer command line loses the directories of its program, and then characters at its end.
 const COMMAND_AT_MOST: usize = 60;
@@ -57,12 +58,6 @@ fn short_command(job: &Job) -> String {
     let directory = by_path.map_or(0, |slash| slash + 1);
     let is_long = whole.chars().count() > COMMAND_AT_MOST;
     cut(if is_long { &whole[directory..] } else { &whole }, COMMAND_AT_MOST)
-}
-
-/// Name and version, of what a library says of itself.
-pub(crate) fn short_library(text: &str) -> String {
-    let first = text.split(',').next().unwrap_or_default();
-    first.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Name, version and thread level of an MPI library.

@@ -36,7 +36,6 @@ use crate::error::Error;
 
 #[cfg(test)]
 pub(crate) use findings::{actor, in_short};
-pub(crate) use headings::short_library;
 pub(crate) use input::ReportInput;
 pub(crate) use now::{cause, groups};
 pub(crate) use page::page_of_run;

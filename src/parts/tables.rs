@@ -57,75 +57,45 @@ const OBJECT: Column =
 const PHASE: Column = required("phase", Kind::Text)
     .about("name of the phase of the program; (outside) for what is in no phase");
 
+/// Makes [`TABLES`] of a row each: `name: type of a row, what a row is, the rows of a profile;`.
+macro_rules! tables {
+    ($(
+        $name:tt: $row:ty, $what:literal, |$profile:ident| $rows:expr;
+    )+) => {
+        &[$(RankTable {
+            name: $name,
+            about: $what,
+            columns: <$row>::COLUMNS,
+            rows: |$profile, take| each($rows, take),
+        }),+]
+    };
+}
+
 /// Every table, in the order of the manual.
-pub(crate) const TABLES: &[RankTable] = &[
-    RankTable {
-        name: "ranks",
-        about: "rank",
-        columns: RankProfile::COLUMNS,
-        rows: |profile, take| profile.write(take),
-    },
-    RankTable {
-        name: CALLS,
-        about: "rank and function that it called",
-        columns: Call::COLUMNS,
-        rows: |profile, take| each(&profile.calls, take),
-    },
-    RankTable {
-        name: "times",
-        about: "rank, function and bar of the histogram of how long its calls took",
-        columns: <(&Call, HistogramBar)>::COLUMNS,
-        rows: |profile, take| each(profile.calls.iter().flat_map(times), take),
-    },
-    RankTable {
-        name: "sizes",
-        about: "rank, function and bar of the histogram of how many bytes its calls moved",
-        columns: SizeBar::COLUMNS,
-        rows: |profile, take| each(profile.calls.iter().flat_map(sizes), take),
-    },
-    RankTable {
-        name: "peers",
-        about: "rank, peer and way in which data gets there",
-        columns: <(&str, &PeerTraffic)>::COLUMNS,
-        rows: |profile, take| each(profile.peers.iter().flat_map(peers), take),
-    },
-    RankTable {
-        name: "sites",
-        about: "rank, function and place in the program that called it",
-        columns: <(&Site, &Sites)>::COLUMNS,
-        rows: |profile, take| each(profile.sites.iter().flat_map(sites), take),
-    },
-    RankTable {
-        name: "waiting",
-        about: "rank and call of a synchronising collective that was timed on every rank of its communicator",
-        columns: <(&Waiting, u64, u64)>::COLUMNS,
-        rows: |profile, take| each(profile.waiting.iter().flat_map(waiting), take),
-    },
-    RankTable {
-        name: VARIABLES,
-        about: "rank, performance variable, object and element",
-        columns: <(&Pvar, Element, Readings)>::COLUMNS,
-        rows: |profile, take| each(profile.pvars.iter().flat_map(elements), take),
-    },
-    RankTable {
-        name: "series",
-        about: "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
-        columns: SeriesInterval::COLUMNS,
-        rows: |profile, take| each(intervals(profile), take),
-    },
-    RankTable {
-        name: "phases",
-        about: "rank and phase of the program",
-        columns: Phase::COLUMNS,
-        rows: |profile, take| each(&profile.phases, take),
-    },
-    RankTable {
-        name: "phase_calls",
-        about: "rank, phase of the program and function that was called in it",
-        columns: <(&Phase, &Call)>::COLUMNS,
-        rows: |profile, take| each(profile.phases.iter().flat_map(phase_calls), take),
-    },
-];
+pub(crate) const TABLES: &[RankTable] = tables! {
+    "ranks": RankProfile, "rank", |profile| [profile];
+    CALLS: Call, "rank and function that it called", |profile| &profile.calls;
+    "times": (&Call, HistogramBar),
+        "rank, function and bar of the histogram of how long its calls took",
+        |profile| profile.calls.iter().flat_map(times);
+    "sizes": SizeBar, "rank, function and bar of the histogram of how many bytes its calls moved",
+        |profile| profile.calls.iter().flat_map(sizes);
+    "peers": (&str, &PeerTraffic), "rank, peer and way in which data gets there",
+        |profile| profile.peers.iter().flat_map(peers);
+    "sites": (&Site, &Sites), "rank, function and place in the program that called it",
+        |profile| profile.sites.iter().flat_map(sites);
+    "waiting": (&Waiting, u64, u64),
+        "rank and call of a synchronising collective that was timed on every rank of its communicator",
+        |profile| profile.waiting.iter().flat_map(waiting);
+    VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
+        |profile| profile.pvars.iter().flat_map(elements);
+    "series": SeriesInterval,
+        "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
+        |profile| intervals(profile);
+    "phases": Phase, "rank and phase of the program", |profile| &profile.phases;
+    "phase_calls": (&Phase, &Call), "rank, phase of the program and function that was called in it",
+        |profile| profile.phases.iter().flat_map(phase_calls);
+};
 
 impl RankTable {
     /// With the keys.

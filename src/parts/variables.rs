@@ -12,7 +12,7 @@ use super::report::tables;
 use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::{first_rows, more_rows, some_of};
 use crate::document::page::{PageBlock, ROWS_IF_OPEN};
-use crate::document::statistic::{columns, statistic_cells, unit};
+use crate::document::statistic::{columns, statistic_cells};
 use crate::document::value::{line, row};
 use crate::document::{Presentation, Section, Value, plural};
 
@@ -74,7 +74,7 @@ pub(crate) fn pvars(pvars: &[PvarSummary], all: bool) -> Section<'_> {
         };
         let name = line![&pvar.name, pvar.element.to_string(), of];
         let (fidelity, measure) = measure(pvar.measure);
-        let numbers = statistic_cells(&pvar.statistic, unit(pvar));
+        let numbers = statistic_cells(&pvar.statistic, pvar.unit());
         let mut cells = row![name, class, pvar.object.as_ref(), measure];
         cells.extend(numbers.map(|number| Value::from(number.known(fidelity))));
         cells

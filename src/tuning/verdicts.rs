@@ -1,9 +1,12 @@
 //! What do the runs say about each candidate?
 
-use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict, Witnessed};
+use gyan_results::{
+    Assignment, Figure, Gain, Shift, Summary, Took, Trial, TrialVerdict, Witnessed,
+};
 
 use super::Candidate;
 use super::race::{Done, Stage};
+use crate::comparison::each_once;
 use crate::comparison::judge::{Answer, FamilyRow, Judged, judge, judge_with_looks};
 use crate::statistics::{ALPHA, Sides, median};
 
@@ -70,12 +73,7 @@ pub(crate) fn verdicts(
     let against = |a, b| FamilyRow { a, b, is_bound: false };
     // The race looks at the runs after each round, and drops what was slow so far: that is a test in each round.
     let stages = told.iter().filter(|run| run.stage != Stage::Confirm);
-    let mut rounds: Vec<Stage> = Vec::new();
-    for stage in stages.map(|run| run.stage) {
-        if !rounds.contains(&stage) {
-            rounds.push(stage);
-        }
-    }
+    let rounds = each_once(stages.map(|run| run.stage));
     let race: Vec<FamilyRow> =
         all.iter().map(|of| against(&default.raced[..], &of.raced)).collect();
     let of_race = judge_with_looks(&race, Sides::Both, rounds.len().max(1));
@@ -148,13 +146,9 @@ fn is_within_little(low: f64, high: f64, confidence: f64) -> bool {
 fn gain(default: &[f64], with: &[f64], judged: &Judged, higher_is_better: bool) -> Option<Gain> {
     let middle = median(default).filter(|middle| *middle > 0.0)?;
     let with_median = median(with)?;
-    let (estimate, low, high, confidence) = judged.shift.map_or_else(
-        || {
-            let estimate = with_median - middle;
-            (estimate, estimate, estimate, 0.0)
-        },
-        |shift| (shift.estimate, shift.low, shift.high, shift.confidence),
-    );
+    let estimate = with_median - middle;
+    let of_one = Shift { estimate, low: estimate, high: estimate, confidence: 0.0 };
+    let Shift { estimate, low, high, confidence } = judged.shift.unwrap_or(of_one);
     let (share, low, high) =
         if higher_is_better { (estimate, low, high) } else { (-estimate, -high, -low) };
     Some(Gain {

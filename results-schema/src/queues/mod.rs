@@ -8,6 +8,7 @@ mod told;
 mod variables;
 
 use serde::Serialize;
+use strum::VariantArray;
 
 pub(crate) use variables::sampled_length;
 
@@ -16,6 +17,7 @@ use crate::{Fidelity, MessageSource, Statistic, Summary, Traffic, Unit, sort_by}
 /// The quantities of queues, in display order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(VariantArray)]
 pub enum Quantity {
     /// Number of messages at a time that came before their receive was posted.
     UnexpectedLength,
@@ -41,18 +43,8 @@ pub enum Quantity {
 
 impl Quantity {
     /// Every quantity, in display order.
-    pub const ALL: [Quantity; 10] = [
-        Quantity::UnexpectedLength,
-        Quantity::UnexpectedBytes,
-        Quantity::PostedLength,
-        Quantity::UnexpectedTime,
-        Quantity::PostedMatchAttempts,
-        Quantity::UnexpectedMatchAttempts,
-        Quantity::PostedSearchTime,
-        Quantity::UnexpectedSearchTime,
-        Quantity::LateReceivers,
-        Quantity::LateSenders,
-    ];
+    pub const ALL: [Quantity; Quantity::VARIANTS.len()] =
+        *Quantity::VARIANTS.first_chunk().unwrap();
 
     /// Its name in tables.
     #[must_use]

@@ -24,8 +24,12 @@ struct Present<R> {
 
 impl<R: Row> Present<R> {
     fn absent_on(&mut self, lowest: u32) {
-        self.lowest_absent = Some(self.lowest_absent.map_or(lowest, |own| own.min(lowest)));
+        self.lacks(lowest);
         self.row.absent_on(lowest);
+    }
+
+    fn lacks(&mut self, rank: u32) {
+        self.lowest_absent = Some(self.lowest_absent.map_or(rank, |lowest| lowest.min(rank)));
     }
 }
 
@@ -34,7 +38,7 @@ impl<R: Row> Merge for Present<R> {
         self.row.absorb(&other.row);
         self.ranks += other.ranks;
         if let Some(lowest) = other.lowest_absent {
-            self.lowest_absent = Some(self.lowest_absent.map_or(lowest, |own| own.min(lowest)));
+            self.lacks(lowest);
         }
     }
 }
@@ -90,9 +94,8 @@ impl<R: Row, K: Clone + Ord> Rows<R, K> {
     /// The rows, each with the ranks that lack it, of `ranks` in all.
     pub(super) fn finish(self, ranks: u64) -> impl Iterator<Item = (K, R, Absent)> {
         self.rows.into_rows().map(move |(key, Present { row, ranks: present, lowest_absent })| {
-            let lowest = lowest_absent.unwrap_or(0);
-            let absent = if lowest_absent.is_some() { ranks.saturating_sub(present) } else { 0 };
-            (key, row, Absent { ranks: absent, lowest })
+            let absent = |lowest| Absent { ranks: ranks.saturating_sub(present), lowest };
+            (key, row, lowest_absent.map(absent).unwrap_or_default())
         })
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::absence::{Row, Rows};
-use crate::merge::{Merge, merge_fields};
+use crate::merge::{Merge, Takes, merge_fields};
 use crate::messages::{EventReduction, MetricReduction};
 use crate::{
     EventCount, EventSummary, MessageSource, Messages, MessagesSummary, Metric, MetricSummary,

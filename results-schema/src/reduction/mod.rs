@@ -65,7 +65,7 @@ struct JobReduction {
     elapsed_s: Statistics,
     run_s: Statistics,
     /// Only of ranks whose time in MPI is known as a part of the run.
-    useful_s: Statistics,
+    useful_s: Option<Statistics>,
     in_mpi: Option<InMpiReduction>,
     peers: TrafficReduction,
     pvars: Pvars,
@@ -73,7 +73,7 @@ struct JobReduction {
     phases: Rows<PhaseRow>,
     watches: Watches,
     machines: Machines,
-    resources: ResourcesReduction,
+    resources: Option<ResourcesReduction>,
     sites: SitesReduction,
     waiting: Waits,
     messages: Sources,
@@ -233,14 +233,8 @@ impl JobReduction {
         let run_s = (job.elapsed_s - overhead.start_s()).max(0.0);
         self.run_s.set(&run_s, rank);
         let wall_s = in_mpi.as_ref().and_then(InMpi::wall);
-        self.useful_s = wall_s.map_or_else(Statistics::default, |wall_s| {
-            Statistics::of(Number::Double((run_s - wall_s).max(0.0)), rank)
-        });
-        self.in_mpi = in_mpi.as_ref().map(|in_mpi| {
-            let mut numbers = InMpiReduction::default();
-            numbers.set(in_mpi, rank);
-            numbers
-        });
+        self.useful_s.set(&wall_s.map(|wall_s| (run_s - wall_s).max(0.0)), rank);
+        self.in_mpi.set(in_mpi, rank);
         self.peers = TrafficReduction::of(profile);
         self.pvars.clear();
         for pvar in pvars {
@@ -257,10 +251,7 @@ impl JobReduction {
         PhaseRow::of_rank(&mut self.phases, phases, pvars, start_s, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
         self.machines.set(profile);
-        self.resources = ResourcesReduction::default();
-        if let Some(resources) = resources {
-            self.resources.set(resources, rank);
-        }
+        self.resources.set(resources, rank);
         self.sites.set(sites.as_ref(), rank);
         self.waiting.set(waiting, rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
@@ -379,7 +370,9 @@ impl JobReduction {
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
             run_s: run_s.finish(),
-            useful_s: useful_s.finish().filter(|useful| useful.ranks == reduced),
+            useful_s: useful_s
+                .and_then(|useful| useful.finish())
+                .filter(|useful| useful.ranks == reduced),
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,
@@ -392,7 +385,7 @@ impl JobReduction {
             watches: watches.finish(),
             machines,
             placements,
-            resources: resources.finish(Absent::default()),
+            resources: resources.and_then(|resources| resources.finish(Absent::default())),
             sites: sites.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),

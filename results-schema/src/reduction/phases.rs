@@ -61,14 +61,16 @@ impl PhaseRow {
     ) {
         self.place = PhaseOrder(place, rank);
         self.numbers.set(phase, rank);
+        let in_mpi_s: f64 = phase.calls.iter().filter_map(|call| call.time_s).sum();
+        self.numbers.in_mpi_s.set(&Some(in_mpi_s), rank);
         // A lower bound of the time in MPI says nothing of what is left.
         let is_known =
             phase.calls.iter().all(|call| call.time_s.is_none() || call.time_error_s.is_some());
         let useful_s = start_s.filter(|_| is_known).map(|start_s| {
             let start_s = if phase.name.is_empty() { start_s } else { 0.0 };
-            (phase.time_s - phase.in_mpi_s() - start_s).max(0.0)
+            (phase.time_s - in_mpi_s - start_s).max(0.0)
         });
-        Takes::set(&mut self.numbers.useful_s, &useful_s, rank);
+        self.numbers.useful_s.set(&useful_s, rank);
         set_calls(&mut self.calls, &phase.calls, rank);
         set_pvars(&mut self.pvars, &phase.pvars, phase.stretches_read > 0, pvars, rank);
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::{Objects, Place, load_map};
 use super::sorted::Sorted;
-use crate::merge::{Absent, Merge, merge_fields};
+use crate::merge::{Absent, Merge, Takes, merge_fields};
 use crate::sites::SiteReduction;
 use crate::{Site, SiteStack, SiteSummary, Sites, SitesSummary, collected, sort_by};
 

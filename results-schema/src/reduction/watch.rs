@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::places::{Objects, Place, load_map};
-use crate::merge::{Absent, Merge, merge_fields};
+use crate::merge::{Absent, Merge, Takes, merge_fields};
 use crate::watch::{WatchReduction, WatchSiteReduction};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Watch, WatchSite, WatchSiteSummary, WatchSummary,

@@ -5,7 +5,7 @@ use gyan_results::{
     PartKind, Split,
 };
 
-use crate::answers::comparison::{LEAST_SHARE, came_or_went, is_worth_a_row, mean, name_of};
+use crate::answers::comparison::{LEAST_SHARE, came_or_went, is_worth_a_row, name_of};
 use crate::document::plural;
 use crate::document::value::{Value, line, seconds, share};
 
@@ -19,7 +19,7 @@ pub(crate) fn answer(of: &Difference) -> Value<'_> {
     let Some(run) = &of.run_time else {
         return line!["times are not known on both sides", but(of)];
     };
-    let [a_s, b_s] = [&run.a, &run.b].map(|side| mean(side.as_ref()));
+    let [a_s, b_s] = run.means();
     let both = line![seconds(a_s), " and ", seconds(b_s)];
     let has_causes = of.parts.iter().any(|part| part.time.verdict != ChangeVerdict::Same);
     match run.verdict {
@@ -46,7 +46,7 @@ pub(crate) fn answer(of: &Difference) -> Value<'_> {
 }
 
 fn longer_or_shorter<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
-    let [a_s, b_s] = [&run.a, &run.b].map(|side| mean(side.as_ref()));
+    let [a_s, b_s] = run.means();
     let than = if run.change < 0.0 { " less (" } else { " more (" };
     let part = if a_s > 0.0 { share(run.change.abs() / a_s) } else { share(1.0) };
     let from_to = line![seconds(a_s), " -> ", seconds(b_s), ", ", part, ")"];

@@ -12,6 +12,8 @@ use gyan_results::{
     Split, Unit,
 };
 
+use crate::answers::interval;
+use crate::document::data::word;
 use crate::document::limits::more_rows;
 use crate::document::value::{Amount, Bound, InUnit, Value, bytes, line, row, seconds, share};
 use crate::document::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
@@ -124,10 +126,6 @@ fn is_worth_a_row(change: &Change, run_s: f64) -> bool {
     change.may_be_real() && change.change.abs() >= LEAST_SHARE * run_s
 }
 
-fn mean(side: Option<&SideNumber>) -> f64 {
-    side.map_or(0.0, |of| of.mean)
-}
-
 /// `bound`: what a number without an error is.
 fn means(change: &Change, unit: Unit, bound: Bound) -> [Value<'static>; 2] {
     let amount = |of: &SideNumber| {
@@ -142,16 +140,6 @@ fn changed(change: &Change, unit: Unit) -> Amount {
     let error = change.error.filter(|error| *error > 0.0 && change.change != 0.0);
     let known = if change.error == Some(0.0) { Fidelity::Exact } else { Fidelity::Estimated };
     Amount { error, ..unit.double(change.change).known(known).as_change() }
-}
-
-fn interval(change: &Change, unit: Unit) -> Value<'static> {
-    match &change.shift {
-        Some(shift) => {
-            let [low, high] = [shift.low, shift.high].map(|end| unit.double(end).as_change());
-            line![low, " to ", high]
-        }
-        None => Value::Nothing,
-    }
 }
 
 /// Whether a change is real.
@@ -223,8 +211,7 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
     }));
     if !rest.is_empty() {
         let sum = |of: &dyn Fn(&Change) -> f64| rest.iter().map(|part| of(&part.time)).sum::<f64>();
-        let a = seconds(sum(&|time| mean(time.a.as_ref())));
-        let b = seconds(sum(&|time| mean(time.b.as_ref())));
+        let [a, b] = [0, 1].map(|side| seconds(sum(&|time| time.means()[side])));
         let change = seconds(sum(&|time| time.change)).as_change();
         let mut cells = row![line!["the rest (", rest.len(), ")"], a, b, change];
         cells.extend([const { Value::Nothing }; 4]);
@@ -272,7 +259,7 @@ fn cells<'a>(
     };
     let sure = how_sure(time, NumberKind::Estimate);
     let change = changed(time, Unit::Seconds);
-    row![name, a, b, change, by_number, by_each, interval(time, Unit::Seconds), sure]
+    row![name, a, b, change, by_number, by_each, interval(time.shift, Unit::Seconds), sure]
 }
 
 fn sureness(run: &Change) -> Value<'static> {
@@ -283,7 +270,7 @@ fn sureness(run: &Change) -> Value<'static> {
     line![what, share(confidence), " sure", tests]
 }
 
-fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
+fn phases<'a>(of: &'a Difference, all: bool) -> Option<Section<'a>> {
     let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
     let worth = |phase: &&PhaseDifference| all || is_worth_a_row(&phase.time, run_s);
     let worthy: Vec<&PhaseDifference> = of.phases.iter().filter(worth).collect();
@@ -291,7 +278,7 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
         return None;
     }
     let cut_off = if all { 0 } else { worthy.len().saturating_sub(PHASES_AT_MOST) };
-    let row = |of: &'_ &PhaseDifference| {
+    let row = |of: &&'a PhaseDifference| {
         let [a, b] = means(&of.time, Unit::Seconds, Bound::AtLeast);
         // The parts that changed most in the direction of the whole.
         let same_way = |part: &&PartDifference| part.time.change * of.time.change > 0.0;
@@ -300,22 +287,24 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
             .iter()
             .filter(same_way)
             .max_by(|one, other| one.time.change.abs().total_cmp(&other.time.change.abs()));
-        let most: Value = match most {
-            Some(part) => {
-                let name = match part.kind {
-                    PartKind::Function => part.name.clone(),
-                    PartKind::Outside => "outside MPI".to_owned(),
-                };
-                line![name, " ", seconds(part.time.change).as_change()]
-            }
-            None => Value::Nothing,
-        };
+        let most =
+            most.map(|part| line![name_of(part), " ", seconds(part.time.change).as_change()]);
         let by_number = seconds(of.split.by_number_s).as_change();
         let by_each = seconds(of.split.by_each_s).as_change();
         let sure = how_sure(&of.time, NumberKind::Estimate);
         let change = changed(&of.time, Unit::Seconds);
-        let name = name_of_phase(&of.name).to_owned();
-        row![name, a, b, change, by_number, by_each, interval(&of.time, Unit::Seconds), sure, most]
+        let name = name_of_phase(&of.name);
+        row![
+            name,
+            a,
+            b,
+            change,
+            by_number,
+            by_each,
+            interval(of.time.shift, Unit::Seconds),
+            sure,
+            most
+        ]
     };
     let rows = worthy.iter().take(worthy.len() - cut_off).map(row).collect();
     let mut columns = time_columns("PHASE", ["BY ENTRIES", "BY EACH"]);
@@ -328,16 +317,10 @@ fn unit_of(of: &NumberDifference) -> Unit {
     Unit::from_symbol(&of.unit)
 }
 
-fn group_name(group: NumberGroup) -> &'static str {
+fn group_name(group: NumberGroup) -> String {
     match group {
-        NumberGroup::Calls => "calls",
-        NumberGroup::Bytes => "bytes",
-        NumberGroup::Sizes => "calls of a size",
-        NumberGroup::Peers => "peers",
-        NumberGroup::Waiting => "waiting",
-        NumberGroup::Queues => "queues",
-        NumberGroup::Variables => "variables",
-        NumberGroup::Resources => "resources",
+        NumberGroup::Sizes => "calls of a size".to_owned(),
+        group => word(group).unwrap_or_default(),
     }
 }
 
@@ -374,7 +357,7 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
             Some(from) => line![of.name.clone(), ", from ", bytes(from as f64)],
             None => of.name.clone().into(),
         };
-        let before = mean(of.number.a.as_ref()).abs();
+        let before = of.number.means()[0].abs();
         let part = (before > 0.0).then(|| share(of.number.change / before).as_change());
         let sure = how_sure(&of.number, of.kind);
         row![group_name(of.group), name, a, b, changed(&of.number, unit), part, sure]

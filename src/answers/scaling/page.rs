@@ -1,6 +1,6 @@
 //! How a program scales on one page: curves on logarithmic scales, with the laws and their bands.
 
-use gyan_results::{ScaleKind, ScaleRow, Scaling, Unit};
+use gyan_results::{Fit, Predicted, ScaleKind, ScaleRow, Scaling, Unit};
 
 use crate::answers::scaling::sentences::sentences;
 use crate::answers::scaling::{
@@ -66,6 +66,14 @@ fn curves<'a>(of: &'a Scaling, unit: Unit, drawn: Vec<Curve<'a>>) -> Picture<'a>
     Picture::Curves(Curves { unit, by: (&of.by).into(), boundary: of.node_boundary, drawn })
 }
 
+/// What was measured and its law, as far as there are points of them.
+fn with_law<'a>(measured: Curve<'a>, fit: &Fit) -> Vec<Curve<'a>> {
+    let at = |at: &Predicted| At { x: at.size, low: at.low, value: at.value, high: at.high };
+    let (name, points) = ("law, from ... to".into(), fit.curve.iter().map(at).collect());
+    let law = Curve { name, points, is_measured: false };
+    [measured, law].into_iter().filter(|curve| !curve.points.is_empty()).collect()
+}
+
 /// Minimum, average and maximum with the law of the average.
 fn chart<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Chart<'a> {
     let measured = row.points.iter();
@@ -76,15 +84,7 @@ fn chart<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Chart<'a> {
             .collect(),
         is_measured: true,
     };
-    let law = row.average.curve.iter();
-    let law = Curve {
-        name: "law, from ... to".into(),
-        points: law
-            .map(|at| At { x: at.size, low: at.low, value: at.value, high: at.high })
-            .collect(),
-        is_measured: false,
-    };
-    let drawn = [curve, law].into_iter().filter(|curve| !curve.points.is_empty()).collect();
+    let drawn = with_law(curve, &row.average);
     let says = line![whole_growth(row, &row.average), error_of(&row.average)];
     Chart::new(name_of(row), says, curves(of, row.unit, drawn))
 }
@@ -114,17 +114,8 @@ fn imbalance<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Chart<'a>> {
         let ratio = point.max / point.avg;
         At { x: point.size, low: ratio, value: ratio, high: ratio }
     });
-    let law = fit.curve.iter();
-    let law: Vec<At> =
-        law.map(|at| At { x: at.size, low: at.low, value: at.value, high: at.high }).collect();
-    let mut drawn = vec![Curve {
-        name: "maximum over average".into(),
-        points: points.collect(),
-        is_measured: true,
-    }];
-    if !law.is_empty() {
-        drawn.push(Curve { name: "law, from ... to".into(), points: law, is_measured: false });
-    }
+    let (name, points) = ("maximum over average".into(), points.collect());
+    let drawn = with_law(Curve { name, points, is_measured: true }, fit);
     let says = line![growth(fit), error_of(fit)];
     let name = line![name_of(row), ": maximum over average"];
     Some(Chart::new(name, says, curves(of, Unit::Count, drawn)))

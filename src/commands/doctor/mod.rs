@@ -17,6 +17,7 @@ use crate::format::ListFormat;
 use crate::launch::executable::{self, Executable, ProgramKind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
+use crate::words::short_library;
 use crate::{DONE, INCOMPLETE, answers, print, symbols};
 
 /// The value of `GYAN` that turns gyan off.
@@ -209,7 +210,7 @@ fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
         Launcher::Hydra => ("MPICH or Intel MPI", open_mpi),
         _ => return None,
     };
-    let library = listing.mpi.library.split(',').next().unwrap_or_default();
+    let library = short_library(&listing.mpi.library);
     differs.then(|| {
         obstacle(
             "launcher",

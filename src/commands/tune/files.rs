@@ -2,7 +2,8 @@
 
 use gyan_results::{Assignment, Cvar, Tuning, Variables};
 
-use crate::{output, parts};
+use crate::output;
+use crate::words::short_library;
 
 /// A variable of the environment, or a line of a parameter file.
 pub(super) struct Files {
@@ -35,7 +36,7 @@ pub(super) fn files(
     let head = format!(
         "# Chosen by gyan tune for {} with {}.\n",
         one_line(&tuning.command.join(" ")),
-        parts::short_library(&tuning.library)
+        short_library(&tuning.library)
     );
     let mut environment = format!("{head}# Before a run: . ./settings.env\n");
     for (name, setting) in &variables {

@@ -16,7 +16,9 @@ use gyan_results::{
 use wildmatch::WildMatch;
 
 use super::judge::{self, Answer, FamilyRow, Judged, could_show, runs_of_each};
+use super::program;
 use crate::statistics::{self, median};
+use crate::words::short_library;
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
 
@@ -81,18 +83,9 @@ struct RunsToJudge<'a> {
 
 fn row(rule: CheckRule, what: impl Into<String>, unit: &str, failed: bool) -> JudgedRow {
     let result = if failed { CheckResult::Failed } else { CheckResult::Passed };
-    JudgedRow {
-        rule,
-        what: what.into(),
-        result,
-        unit: unit.to_owned(),
-        baseline: None,
-        now: None,
-        at_most: None,
-        p: None,
-        shift: None,
-        remark: None,
-    }
+    let (what, unit) = (what.into(), unit.to_owned());
+    let (baseline, now, at_most, p, shift, remark) = Default::default();
+    JudgedRow { rule, what, result, unit, baseline, now, at_most, p, shift, remark }
 }
 
 /// A time of each baseline and of each new run.
@@ -128,10 +121,6 @@ impl<'a> RunsToJudge<'a> {
     /// How runs whose numbers are compared differ.
     fn set_up(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        let program = |summary: &Summary| {
-            let program = summary.job.command.first();
-            program.and_then(|path| path.rsplit('/').next()).unwrap_or_default().to_owned()
-        };
         let arguments =
             |summary: &Summary| summary.job.command.get(1..).unwrap_or_default().join(" ");
         if let Some((one, other)) = self.differs(program) {
@@ -145,11 +134,7 @@ impl<'a> RunsToJudge<'a> {
                  are compared, per rank; bytes, messages and times are not"
             ));
         }
-        let library = |of: &Summary| {
-            let name = of.mpi.library.split(',').next().unwrap_or_default();
-            name.split_whitespace().collect::<Vec<_>>().join(" ")
-        };
-        if let Some((one, other)) = self.differs(library) {
+        if let Some((one, other)) = self.differs(|of| short_library(&of.mpi.library)) {
             remarks.push(format!("different MPI libraries: {one} and {other}"));
         }
         remarks

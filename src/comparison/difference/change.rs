@@ -36,19 +36,12 @@ pub(super) fn side(runs: &[Option<OfRun>]) -> Option<SideNumber> {
 
 /// What changed from one side to the other; [`judge()`] gives the verdict.
 pub(super) fn change(a: Option<SideNumber>, b: Option<SideNumber>) -> Change {
-    let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
     let error = |side: &Option<SideNumber>| side.as_ref().map_or(Some(0.0), |of| of.error);
-    Change {
-        change: mean(&b) - mean(&a),
-        error: error(&a).zip(error(&b)).map(|(a, b)| a.hypot(b)),
-        shift: None,
-        p: None,
-        p_adjusted: None,
-        runs_needed: None,
-        verdict: ChangeVerdict::Same,
-        a,
-        b,
-    }
+    let error = error(&a).zip(error(&b)).map(|(a, b)| a.hypot(b));
+    let mut change = Change { a, b, error, ..Change::default() };
+    let [a, b] = change.means();
+    change.change = b - a;
+    change
 }
 
 /// Sets the verdicts of a family of rows, each given with whether it is a count.

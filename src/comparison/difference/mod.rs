@@ -10,6 +10,7 @@ mod times;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::program;
 use gyan_results::{DIFF_SCHEMA, Difference, Finding, FindingDifference, Side, Summary, Tool};
 
 /// A run of a side.
@@ -64,7 +65,7 @@ fn remarks(
     let mut remarks = Vec::new();
     let all = || a.iter().chain(b);
     let programs: BTreeSet<String> =
-        all().map(|run| setup::program(run)).filter(|name| !name.is_empty()).collect();
+        all().map(|run| program(run)).filter(|name| !name.is_empty()).collect();
     if programs.len() > 1 {
         let names = programs.into_iter().collect::<Vec<_>>().join(", ");
         remarks.push(format!(

@@ -9,7 +9,7 @@ use gyan_results::{
 
 use super::change::{OfRun, change, judge, side};
 use crate::comparison::resources::resources;
-use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
+use crate::comparison::variables::{Telling, of_object, telling};
 use crate::findings::rules::POLLS;
 
 /// Larger jobs have too many pairs of ranks to read and compare.
@@ -24,6 +24,12 @@ struct NumberKey {
     from_bytes: Option<u64>,
     /// The source of a queue number: numbers from other sources are not comparable.
     source: Option<QueueSource>,
+}
+
+impl NumberKey {
+    fn new(group: NumberGroup, name: impl Into<String>) -> NumberKey {
+        NumberKey { group, name: name.into(), from_bytes: None, source: None }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -42,26 +48,8 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn put(
-        &mut self,
-        group: NumberGroup,
-        name: &str,
-        unit: &'static str,
-        kind: NumberKind,
-        value: f64,
-    ) {
-        self.put_at(group, name, None, (unit, kind, OfRun::exact(value)));
-    }
-
-    fn put_at(
-        &mut self,
-        group: NumberGroup,
-        name: &str,
-        from_bytes: Option<u64>,
-        (unit, kind, value): (&'static str, NumberKind, OfRun),
-    ) {
-        let key = NumberKey { group, name: name.to_owned(), from_bytes, source: None };
-        self.numbers.insert(key, Number { unit, kind, value });
+    fn put(&mut self, key: NumberKey, unit: &'static str, kind: NumberKind, value: f64) {
+        self.numbers.insert(key, Number { unit, kind, value: OfRun::exact(value) });
     }
 
     fn calls(&mut self, calls: &[CallSummary]) {
@@ -70,15 +58,16 @@ impl Gathered {
             // How often a program polls depends on how long it has to wait.
             let polls = POLLS.contains(&call.name.strip_suffix("_c").unwrap_or(&call.name));
             let kind = if polls { NumberKind::Measurement } else { NumberKind::Count };
-            self.put(Calls, &call.name, "", kind, call.count.sum.as_f64() / self.ranks);
+            let key = |group| NumberKey::new(group, &call.name);
+            self.put(key(Calls), "", kind, call.count.sum.as_f64() / self.ranks);
             if let Some(bytes) = call.bytes.as_ref().filter(|bytes| !bytes.is_zero()) {
-                self.put(Bytes, &call.name, "bytes", kind, bytes.sum.as_f64() / self.ranks);
+                self.put(key(Bytes), "bytes", kind, bytes.sum.as_f64() / self.ranks);
             }
             for (bar, &number) in call.size_histogram.iter().enumerate().filter(|(_, of)| **of > 0)
             {
                 let from = bar.checked_sub(1).map_or(0, |exponent| 1_u64 << exponent.min(63));
-                let value = OfRun::exact(number as f64 / self.ranks);
-                self.put_at(Sizes, &call.name, Some(from), ("", kind, value));
+                let key = NumberKey { from_bytes: Some(from), ..key(Sizes) };
+                self.put(key, "", kind, number as f64 / self.ranks);
             }
         }
     }
@@ -90,18 +79,19 @@ impl Gathered {
                 TrafficKind::Messages => "messages",
                 TrafficKind::Accesses => "accesses to memory",
             };
-            let mut put = |name: &str, unit, number: u64, ranks: f64| {
-                self.put(NumberGroup::Peers, name, unit, NumberKind::Count, number as f64 / ranks);
+            let mut put = |name: String, unit, number: u64, ranks: f64| {
+                let key = NumberKey::new(NumberGroup::Peers, name);
+                self.put(key, unit, NumberKind::Count, number as f64 / ranks);
             };
             let ranks = f64::from(summary.ranks.reduced.max(1));
-            put(&format!("{what} of a rank"), "", of.number, ranks);
-            put(&format!("bytes in {what} of a rank"), "bytes", of.bytes, ranks);
+            put(format!("{what} of a rank"), "", of.number, ranks);
+            put(format!("bytes in {what} of a rank"), "bytes", of.bytes, ranks);
             // A job that is too large for a matrix has only the heaviest pairs, and in another run those may be
             // others.
             for (from, to, number, bytes) in of.pairs().filter(|_| pairs && !of.matrix.is_empty()) {
                 let to = to.map_or_else(|| "others".to_owned(), |to| to.to_string());
-                put(&format!("{what} from rank {from} to {to}"), "", number, 1.0);
-                put(&format!("bytes in {what} from rank {from} to {to}"), "bytes", bytes, 1.0);
+                put(format!("{what} from rank {from} to {to}"), "", number, 1.0);
+                put(format!("bytes in {what} from rank {from} to {to}"), "bytes", bytes, 1.0);
             }
         }
     }
@@ -110,13 +100,8 @@ impl Gathered {
         for of in &summary.waiting {
             let error = of.waiting_error_s.map(|error| error / self.ranks);
             let value = OfRun { value: of.waiting_s / self.ranks, error };
-            let of_kind = ("s", NumberKind::Estimate, value);
-            self.put_at(
-                NumberGroup::Waiting,
-                &format!("waiting in {}", of.function),
-                None,
-                of_kind,
-            );
+            let key = NumberKey::new(NumberGroup::Waiting, format!("waiting in {}", of.function));
+            self.numbers.insert(key, Number { unit: "s", kind: NumberKind::Estimate, value });
         }
     }
 
@@ -138,9 +123,8 @@ impl Gathered {
                 let Some(value) = value else { continue };
                 let name = format!("{}{traffic}: {which}", row.quantity.words());
                 let source = Some(row.source);
-                let key = NumberKey { group: NumberGroup::Queues, name, from_bytes: None, source };
-                let kind = NumberKind::Measurement;
-                self.numbers.insert(key, Number { unit, kind, value: OfRun::exact(value) });
+                let key = NumberKey { source, ..NumberKey::new(NumberGroup::Queues, name) };
+                self.put(key, unit, NumberKind::Measurement, value);
             }
         }
     }
@@ -166,11 +150,10 @@ impl Gathered {
                 continue;
             }
             let name = format!("{}{measure}{}", pvar.name, of_object(pvar));
-            let unit = if is_in_seconds(pvar) { "s" } else { "" };
+            let unit = pvar.unit().symbol();
             let statistic = &pvar.statistic;
             let one = if is_sum { statistic.avg } else { statistic.max.as_f64() };
-            let key =
-                NumberKey { group: NumberGroup::Variables, name, from_bytes: None, source: None };
+            let key = NumberKey::new(NumberGroup::Variables, name);
             // What the library counts depends on when messages arrive.
             let kind = NumberKind::Measurement;
             let number =
@@ -182,8 +165,8 @@ impl Gathered {
 
     fn resources(&mut self, summary: &Summary) {
         for (name, unit, statistic) in resources(summary) {
-            let kind = NumberKind::Measurement;
-            self.put(NumberGroup::Resources, name, unit.symbol(), kind, statistic.avg);
+            let key = NumberKey::new(NumberGroup::Resources, name);
+            self.put(key, unit.symbol(), NumberKind::Measurement, statistic.avg);
         }
     }
 }

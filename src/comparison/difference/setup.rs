@@ -1,11 +1,11 @@
 //! How do the set-ups of the runs differ, as far as summaries tell?
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use gyan_results::{Machine, SetupDifference, Summary};
 
-use crate::words::ranges;
+use crate::comparison::{each_once, program};
+use crate::words::{ranges, short_library};
 
 /// What a run says about its set-up; empty when it says nothing.
 type SetupFact = (&'static str, fn(&Summary) -> String);
@@ -15,7 +15,7 @@ const FACTS: &[SetupFact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
     ("labels", labels),
-    ("MPI library", library),
+    ("MPI library", |of| short_library(&of.mpi.library)),
     ("device of the MPI library", |of| of.mpi.device.clone().unwrap_or_default()),
     ("file of the MPI library", |of| of.mpi.library_path.clone()),
     ("MPI standard", |of| of.mpi.standard.clone()),
@@ -25,32 +25,11 @@ const FACTS: &[SetupFact] = &[
     ("hosts", |of| of.hosts.join(", ")),
     ("processors", |of| of_machines(of, |machine| machine.processor.clone())),
     ("cores of a host", |of| of_machines(of, |machine| machine.cores.map(|of| of.to_string()))),
-    ("networks", |of| {
-        of_machines(of, |machine| {
-            let names = machine.networks.iter().map(|network| network.device.clone());
-            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
-        })
-    }),
-    ("transports", |of| {
-        of_machines(of, |machine| {
-            let names = machine.transports.iter().map(|transport| transport.name.clone());
-            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
-        })
-    }),
+    ("networks", |of| of_machines(of, |machine| listed(&machine.networks, |of| &of.device))),
+    ("transports", |of| of_machines(of, |machine| listed(&machine.transports, |of| &of.name))),
     ("ranks per host and processors", placements),
     ("gyan", |of| of.tool.version.clone()),
 ];
-
-/// The file of the program, without its directory.
-pub(super) fn program(summary: &Summary) -> String {
-    let program = summary.job.command.first().map(Path::new).and_then(Path::file_name);
-    program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn library(summary: &Summary) -> String {
-    let library = summary.mpi.library.split(',').next().unwrap_or_default();
-    library.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 /// The values of all hosts, each once.
 fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> String {
@@ -59,6 +38,12 @@ fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> 
     values.sort();
     values.dedup();
     values.join(" or ")
+}
+
+/// The names of a list; none where it is empty.
+fn listed<T>(list: &[T], name: fn(&T) -> &String) -> Option<String> {
+    let names: Vec<&str> = list.iter().map(|of| name(of).as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn placements(summary: &Summary) -> String {
@@ -94,12 +79,7 @@ fn labels(summary: &Summary) -> String {
 
 /// The values of the runs on a side, each once, in the order of the runs.
 fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
-    let mut values: Vec<String> = Vec::new();
-    for value in runs.iter().map(|run| of(run)) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
-    }
+    let values = each_once(runs.iter().map(|run| of(run)));
     if values.iter().all(String::is_empty) { Vec::new() } else { values }
 }
 
@@ -144,17 +124,12 @@ pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
     names.sort();
     names.dedup();
     for name in names {
-        let of_side = |side: &[BTreeMap<String, String>]| {
-            let mut values: Vec<String> = Vec::new();
-            for run in side {
-                // A setting that is not recorded has the library's default.
-                let value = run.get(name).cloned().unwrap_or_else(|| "default".to_owned());
-                if !values.contains(&value) {
-                    values.push(value);
-                }
-            }
-            values
+        // A setting that is not recorded has the library's default.
+        let of_run = |run: &BTreeMap<String, String>| match run.get(name) {
+            Some(value) => value.clone(),
+            None => "default".to_owned(),
         };
+        let of_side = |side: &[BTreeMap<String, String>]| each_once(side.iter().map(of_run));
         let what = format!("setting {name}");
         setup.extend(difference(what, of_side(&set[0]), of_side(&set[1])));
     }

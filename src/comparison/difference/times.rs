@@ -10,6 +10,7 @@ use gyan_results::{
 };
 
 use super::change::{OfRun, change, judge, side};
+use crate::comparison::each_once;
 
 /// Parts below this share of the run are judged as a family of their own, so that they do not weaken the
 /// verdict on the others. Membership does not depend on how the parts differ.
@@ -92,21 +93,16 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
         all().filter(|(_, calls)| calls.time.is_none()).map(|(name, _)| *name).collect();
     let names: BTreeSet<&str> =
         all().map(|(name, _)| *name).filter(|name| !not_timed.contains(name)).collect();
-    let mean = |of: Option<SideNumber>| of.map_or(0.0, |of| of.mean);
     let mut parts: Vec<PartDifference> = Vec::new();
     for &name in &names {
         let time = |whole: &AverageTime| whole.calls.get(name)?.time;
         let number = |whole: &AverageTime| {
             Some(OfRun::exact(whole.calls.get(name).map_or(0.0, |of| of.number)))
         };
-        let numbers = [a, b].map(|side| mean(side_of(side, number)));
-        let seconds = [a, b].map(|side| mean(side_of(side, time)));
-        parts.push(PartDifference {
-            name: name.to_owned(),
-            kind: PartKind::Function,
-            time: change(side_of(a, time), side_of(b, time)),
-            split: Some(split(numbers, seconds)),
-        });
+        let numbers = change(side_of(a, number), side_of(b, number)).means();
+        let time = change(side_of(a, time), side_of(b, time));
+        let split = Some(split(numbers, time.means()));
+        parts.push(PartDifference { name: name.to_owned(), kind: PartKind::Function, time, split });
     }
     let outside = |whole: &AverageTime| {
         let timed = || whole.calls.iter().filter(|(name, _)| names.contains(*name));
@@ -144,12 +140,8 @@ pub(super) fn phases(a: &[&Summary], b: &[&Summary]) -> Vec<PhaseDifference> {
     if !has_phases(a) || !has_phases(b) {
         return Vec::new();
     }
-    let mut names: Vec<&str> = Vec::new();
-    for phase in a.iter().chain(b).flat_map(|run| &run.phases) {
-        if !names.contains(&phase.name.as_str()) {
-            names.push(&phase.name);
-        }
-    }
+    let all = a.iter().chain(b).flat_map(|run| &run.phases);
+    let names: Vec<&str> = each_once(all.map(|phase| phase.name.as_str()));
     let mut phases: Vec<PhaseDifference> = names.iter().map(|name| phase(a, b, name)).collect();
     judge(phases.iter_mut().map(|phase| (&mut phase.time, false)));
     phases.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
@@ -164,8 +156,7 @@ fn phase(a: &[&Summary], b: &[&Summary], name: &str) -> PhaseDifference {
     });
     let (time, parts) = explained(&a, &b);
     let entries = |whole: &AverageTime| Some(OfRun::exact(whole.entries));
-    let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
-    let numbers = [&a, &b].map(|side| mean(&side_of(side, entries)));
-    let split = split(numbers, [mean(&time.a), mean(&time.b)]);
+    let numbers = change(side_of(&a, entries), side_of(&b, entries)).means();
+    let split = split(numbers, time.means());
     PhaseDifference { name: name.to_owned(), time, split, parts }
 }

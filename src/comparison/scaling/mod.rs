@@ -6,7 +6,6 @@
 mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use gyan_results::{
     Fit, Growth, Predicted, SCALE_SCHEMA, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
@@ -14,10 +13,12 @@ use gyan_results::{
 };
 
 use super::growth::{Point, expected, fit};
+use super::program;
 use crate::error::Error;
 use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use crate::statistics;
+use crate::words::short_library;
 use numbers::{ScaleKey, Spread, numbers};
 
 /// The default target is this many times the largest size.
@@ -79,12 +80,6 @@ impl Ord for Size {
     fn cmp(&self, other: &Size) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
-}
-
-/// The name of the program's file.
-fn program(summary: &Summary) -> String {
-    let first = summary.job.command.first().map_or("", String::as_str);
-    Path::new(first).file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
 }
 
 /// The program of most runs; on a tie, the one that was named first.
@@ -439,9 +434,7 @@ fn remarks(sizes: &BTreeMap<Size, Vec<&Run>>) -> Vec<String> {
             remarks.push(format!("the runs have different {what}: {}", all.join("; ")));
         }
     };
-    several("MPI libraries", &|summary| {
-        summary.mpi.library.split(',').next().unwrap_or("").to_owned()
-    });
+    several("MPI libraries", &|summary| short_library(&summary.mpi.library));
     several("versions of gyan", &|summary| summary.tool.version.clone());
     for run in runs() {
         let ranks = &run.summary.ranks;

@@ -1,6 +1,6 @@
 //! Which numbers of a run are followed over its sizes? Minimum, average and maximum over the ranks of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
     Class, Element, PvarSummary, QueueRow, QueueSource, ScaleKind, Statistic, Summary, TrafficKind,
@@ -8,7 +8,7 @@ use gyan_results::{
 };
 
 use crate::comparison::resources::resources;
-use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
+use crate::comparison::variables::{Telling, of_object, telling};
 
 /// For what the program does: the same each time.
 const EXACT: f64 = 0.0;
@@ -83,12 +83,9 @@ fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
 
 /// The telling number of each variable, by its class: how much it grew, what it reached, or how high it was.
 fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread)) {
-    let mut classes: BTreeMap<&str, Vec<Class>> = BTreeMap::new();
+    let mut classes: BTreeMap<&str, BTreeSet<Class>> = BTreeMap::new();
     for pvar in pvars {
-        let of = classes.entry(&pvar.name).or_default();
-        if !of.contains(&pvar.class) {
-            of.push(pvar.class);
-        }
+        classes.entry(&pvar.name).or_default().insert(pvar.class);
     }
     // For a vector its sum, or the element with the largest value.
     let mut shown: BTreeMap<String, &PvarSummary> = BTreeMap::new();
@@ -116,9 +113,8 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
         }
     }
     for (name, pvar) in shown {
-        let unit = if is_in_seconds(pvar) { Unit::Seconds } else { Unit::Count };
         // What the library counts depends on when messages arrive.
-        put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, unit, NOISE));
+        put(ScaleKind::Variable, &name, Spread::over(&pvar.statistic, pvar.unit(), NOISE));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Calls whose cost comes from how a program makes them.
 
-use gyan_results::{Actor, CallSummary};
+use gyan_results::CallSummary;
 
-use super::{COLLECTIVES, POLLS, RECEIVES, Rule, RuleMatch, WAITS, percent, rounded};
+use super::{COLLECTIVES, POLLS, RECEIVES, RuleMatch, WAITS, percent, rounded};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
@@ -14,14 +14,7 @@ const SITES: &str = "gyan report --sites DIR";
 /// Bytes of a call that costs nothing beside what each call costs.
 const TINY: f64 = 512.0;
 
-pub(super) const MADE_AGAIN: Rule = Rule {
-    id: "made-again",
-    acts: Actor::Program,
-    witness: "the number of calls that make objects, and the time in them",
-    look: made_again,
-};
-
-fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
     const DATATYPES: &[&str] =
         &["MPI_Type_commit", "MPI_Type_free", "MPI_Type_vector", "MPI_Type_indexed"];
     let is_object = |call: &&CallSummary| {
@@ -53,14 +46,7 @@ fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const TINY_COLLECTIVES: Rule = Rule {
-    id: "tiny-collectives",
-    acts: Actor::Program,
-    witness: "the number of collectives, and the time in them",
-    look: tiny_collectives,
-};
-
-fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
     let is_tiny = |call: &&CallSummary| {
         let moved = call.bytes.as_ref().map_or(0.0, |moved| moved.sum.as_f64());
         moved < TINY * call.count.sum.as_f64()
@@ -101,14 +87,7 @@ fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const TINY_ACCESSES: Rule = Rule {
-    id: "tiny-accesses",
-    acts: Actor::Program,
-    witness: "the number of accesses, and the time in them",
-    look: tiny_accesses,
-};
-
-fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
     const COMPLETING: &[&str] = &[
         "MPI_Win_flush",
         "MPI_Win_flush_all",
@@ -148,14 +127,7 @@ fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const LONG_LOCKS: Rule = Rule {
-    id: "long-locks",
-    acts: Actor::Program,
-    witness: "the time in MPI_Win_lock and MPI_Win_unlock",
-    look: long_locks,
-};
-
-fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
     const LOCKS: &[&str] = &["MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush"];
     const SHORT_S: f64 = 100e-6;
     let (number, time) = (run.count(&["MPI_Win_lock"]), run.time(LOCKS));
@@ -186,10 +158,7 @@ fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const OUTLIER: Rule =
-    Rule { id: "outlier", acts: Actor::Program, witness: "the longest call", look: outlier };
-
-fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &CallSummary| {
         let (longest, time) = (call.time_max_s.as_ref()?, time_of(call));
         let all_s = longest.sum.as_f64();
@@ -226,10 +195,7 @@ fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
     run.summary.calls.iter().filter_map(of).collect()
 }
 
-pub(super) const NO_OVERLAP: Rule =
-    Rule { id: "no-overlap", acts: Actor::Program, witness: "the time in waits", look: no_overlap };
-
-fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
     const SENT: &[&str] = &["MPI_Isend", "MPI_Issend", "MPI_Irsend"];
     const RECEIVED: &[&str] = &["MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"];
     const LARGE: f64 = 65536.0;
@@ -268,23 +234,9 @@ fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const THREADS: Rule = Rule {
-    id: "thread-contention",
-    acts: Actor::Program,
-    witness: "how long several threads are in MPI at once, and the mean time of a call",
-    look: threads,
-};
-
-fn threads(run: &RunFacts) -> Vec<RuleMatch> {
-    const STARTS: &[&str] = &[
-        "MPI_Isend",
-        "MPI_Issend",
-        "MPI_Irsend",
-        "MPI_Ibsend",
-        "MPI_Irecv",
-        "MPI_Imrecv",
-        "MPI_Start",
-        "MPI_Startall",
+pub(super) fn threads(run: &RunFacts) -> Vec<RuleMatch> {
+    const STARTS: &[&str] = functions![
+        MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Irecv MPI_Imrecv MPI_Start MPI_Startall
     ];
     let names = run.summary.calls.iter().map(|call| call.name.as_str());
     let accesses = names.filter(|name| kind_of(name) == FunctionKind::Accesses);

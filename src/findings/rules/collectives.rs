@@ -1,8 +1,8 @@
 //! How is work shared out, and what do collectives cost?
 
-use gyan_results::{Actor, WaitingSummary};
+use gyan_results::WaitingSummary;
 
-use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent};
+use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent};
 use crate::findings::account::{Cause, Claim, Stake, uneven_s};
 use crate::findings::kinds::kind_of;
 use crate::findings::knobs::{command, say};
@@ -26,10 +26,7 @@ const TWO_THIRDS: f64 = 2.0 / 3.0;
 /// A function is judged by the calls that were compared if they are so many of all.
 const COMPARED: f64 = 0.8;
 
-pub(super) const IMBALANCE: Rule =
-    Rule { id: "imbalance", acts: Actor::Program, witness: "the load balance", look: imbalance };
-
-fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     let (Some(in_mpi), Some(useful)) = (&run.summary.in_mpi, &run.summary.useful_s) else {
         return Vec::new();
@@ -68,14 +65,7 @@ fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ranks: vec![rank] }]
 }
 
-pub(super) const COMMUNICATION: Rule = Rule {
-    id: "communication",
-    acts: Actor::Program,
-    witness: "the communication efficiency",
-    look: communication,
-};
-
-fn communication(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn communication(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     if efficiencies.communication >= GOOD {
         return Vec::new();
@@ -117,14 +107,7 @@ fn communication(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const WAITING: Rule = Rule {
-    id: "waiting",
-    acts: Actor::Program,
-    witness: "the waiting in that function; a barrier before it would take it over",
-    look: waiting,
-};
-
-fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
     // Barriers have a rule of their own.
     let others = run.waiting().iter().filter(|of| of.function != "MPI_Barrier");
     others.filter_map(|of| Some((of, waits_mostly(run, of)?))).map(|(of, share)| {
@@ -173,14 +156,7 @@ fn waits_mostly(run: &RunFacts, of: &WaitingSummary) -> Option<f64> {
     (share > 0.6).then_some(share)
 }
 
-pub(super) const ALGORITHM: Rule = Rule {
-    id: "algorithm",
-    acts: Actor::Run,
-    witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
-    look: algorithm,
-};
-
-fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let (name, value) = run.algorithm(&call.name)?;
         let waiting = run.waiting().iter().find(|of| of.function == call.name)?;
@@ -236,14 +212,7 @@ fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
     run.called(COLLECTIVES).filter(|_| is_chosen).filter_map(of).collect()
 }
 
-pub(super) const BARRIER: Rule = Rule {
-    id: "barrier",
-    acts: Actor::Program,
-    witness: "the number of calls, and the time of the run",
-    look: barrier,
-};
-
-fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(call) = run.call("MPI_Barrier") else { return Vec::new() };
     let time = time_of(call);
     if run.share(time.seconds) < 0.05 {

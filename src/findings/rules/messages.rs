@@ -1,20 +1,13 @@
 //! Messages from rank to rank, and the queues that they wait in.
 
-use gyan_results::{Actor, Class, Evidence, Measure, Quantity, QueueRow, QueueSource};
+use gyan_results::{Class, Evidence, Measure, Quantity, QueueRow, QueueSource};
 
-use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent, rounded};
+use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, is_true, power_of_two, taken};
 use crate::words::{bytes, double, seconds};
-
-pub(super) const EAGER_LIMIT: Rule = Rule {
-    id: "eager-limit",
-    acts: Actor::Run,
-    witness: "the time in sends; bytes in the queue of unexpected messages grow",
-    look: eager_limit,
-};
 
 /// The largest message that is sent without asking, if one knob decides that for all messages of the run.
 fn limit_of(run: &RunFacts) -> Option<(&'static Knob, f64)> {
@@ -55,7 +48,7 @@ fn time_of_sends(run: &RunFacts) -> Time {
     run.time(&only).plus(waits.at_most(waits.seconds - late_s))
 }
 
-fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((knob, limit)) = limit_of(run) else { return Vec::new() };
     // With single copies vader's MPI_Send of over 256 bytes waits for the receiver whatever the limit is.
     let copies = run.knob("btl_vader_single_copy_mechanism");
@@ -103,14 +96,7 @@ fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
 /// In bytes. Below this size every library sends without asking.
 const EAGER_EVERYWHERE: f64 = 1024.0;
 
-pub(super) const FLOODED: Rule = Rule {
-    id: "flooded",
-    acts: Actor::Program,
-    witness: "the longest queue of unexpected messages",
-    look: flooded,
-};
-
-fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     let rows = run.queue(Quantity::UnexpectedLength);
     let most = rows.filter_map(|row| Some((row, row.max?)));
     let Some((row, most)) = most.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))
@@ -150,21 +136,7 @@ fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     }]
 }
 
-pub(super) const LATE_SENDERS: Rule = Rule {
-    id: "late-senders",
-    acts: Actor::Program,
-    witness: "the waiting of receives, or the load balance",
-    look: |run| late(run, Quantity::LateSenders),
-};
-
-pub(super) const LATE_RECEIVERS: Rule = Rule {
-    id: "late-receivers",
-    acts: Actor::Program,
-    witness: "the number of unexpected messages",
-    look: |run| late(run, Quantity::LateReceivers),
-};
-
-fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
+pub(super) fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
     let shown = "gyan report --queues";
     let is_senders = quantity == Quantity::LateSenders;
     let rows: Vec<&QueueRow> = run.queue(quantity).collect();
@@ -241,14 +213,7 @@ fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const LONG_SEARCHES: Rule = Rule {
-    id: "long-searches",
-    acts: Actor::Program,
-    witness: "match attempts for each receive",
-    look: long_searches,
-};
-
-fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
     let attempts = |quantity| -> f64 {
         let rows = run.queue(quantity).filter(|row| row.source == QueueSource::Pvar);
         rows.filter_map(|row| row.number).sum()
@@ -285,14 +250,7 @@ fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const SMALL_MESSAGES: Rule = Rule {
-    id: "small-messages",
-    acts: Actor::Program,
-    witness: "the number of messages",
-    look: small_messages,
-};
-
-fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
     let sizes = run.sizes(SENDS);
     let Some(number) = run.messages() else { return Vec::new() };
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
@@ -318,14 +276,7 @@ fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const FIRST_CONTACT: Rule = Rule {
-    id: "first-contact",
-    acts: Actor::Run,
-    witness: "the longest call",
-    look: first_contact,
-};
-
-fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let longest = call.time_max_s.as_ref()?;
         let longest_s = longest.avg;
@@ -368,14 +319,7 @@ fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
     run.called(SENDS).filter_map(of).collect()
 }
 
-pub(super) const MEMORY: Rule = Rule {
-    id: "memory",
-    acts: Actor::Program,
-    witness: "the ratio of the largest to the average",
-    look: memory,
-};
-
-fn memory(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn memory(run: &RunFacts) -> Vec<RuleMatch> {
     let is_memory = |pvar: &&gyan_results::PvarSummary| {
         let name = pvar.name.to_lowercase();
         let is_most = match pvar.effective_class() {

@@ -1,5 +1,10 @@
 //! The rules, one row each.
 
+/// The names of functions.
+macro_rules! functions {
+    ($($name:ident)+) => { &[$(stringify!($name)),+] };
+}
+
 mod calls;
 mod collectives;
 mod messages;
@@ -8,7 +13,7 @@ mod placement;
 mod program;
 mod settings;
 
-use gyan_results::{Actor, Advice, Evidence};
+use gyan_results::{Actor, Advice, Evidence, Quantity};
 
 use super::account::Stake;
 use super::run::RunFacts;
@@ -38,78 +43,82 @@ pub(super) struct RuleMatch {
     pub(super) ranks: Vec<u32>,
 }
 
+/// Makes [`RULES`] of a row each: `id: acts, witness, look;`.
+macro_rules! rules {
+    ($($id:literal: $acts:ident, $witness:literal, $look:expr;)+) => {
+        &[$(Rule { id: $id, acts: Actor::$acts, witness: $witness, look: $look }),+]
+    };
+}
+
 /// The rules about the load of the machine.
-pub(super) const LOAD: [&str; 3] =
-    [placement::BOUND_TOGETHER.id, placement::OVERSUBSCRIBED.id, placement::OTHER_LOAD.id];
+pub(super) const LOAD: [&str; 3] = ["bound-together", "oversubscribed", "other-load"];
 
 /// In the order in which they claim seconds: what is known best, and what is most particular, comes first. This is also
 /// their order in docs/findings.md.
-pub(crate) const RULES: &[Rule] = &[
-    placement::BOUND_TOGETHER,
-    placement::OVERSUBSCRIBED,
-    placement::OTHER_LOAD,
-    placement::SLOW_START,
-    program::ASKS_FOR_RANK,
-    program::INDEPENDENT_IO,
-    collectives::IMBALANCE,
-    program::POLLING,
-    messages::FIRST_CONTACT,
-    calls::OUTLIER,
-    calls::THREADS,
-    calls::MADE_AGAIN,
-    calls::LONG_LOCKS,
-    calls::TINY_ACCESSES,
-    calls::NO_OVERLAP,
-    placement::COPIED_TWICE,
-    messages::FLOODED,
-    messages::LONG_SEARCHES,
-    messages::EAGER_LIMIT,
-    messages::LATE_SENDERS,
-    messages::LATE_RECEIVERS,
-    messages::SMALL_MESSAGES,
-    collectives::WAITING,
-    collectives::BARRIER,
-    calls::TINY_COLLECTIVES,
-    collectives::ALGORITHM,
-    collectives::COMMUNICATION,
-    messages::MEMORY,
-    program::LEAK,
-    settings::WITHOUT_DYNAMIC_RULES,
-    settings::IGNORED,
-    settings::INERT,
-    numbers::NOTHING_IN_MPI,
-    numbers::INCOMPLETE,
-    numbers::TOO_SHORT,
-    numbers::OVER_BUDGET,
-    numbers::NO_VARIABLES,
-];
+pub(crate) const RULES: &[Rule] = rules! {
+    "bound-together": Run,
+        "the processors of each rank (gyan report --machine) and the time for which they wanted one",
+        placement::bound_together;
+    "oversubscribed": Run, "the time for which ranks wanted a processor (gyan report --machine)",
+        placement::oversubscribed;
+    "other-load": System, "the time for which ranks wanted a processor (gyan report --machine)",
+        placement::other_load;
+    "slow-start": Run, "the time in MPI_Init", placement::slow_start;
+    "asks-for-rank": Program, "the number of calls", program::asks_for_rank;
+    "independent-io": Program, "the time in functions of MPI_File", program::independent_io;
+    "imbalance": Program, "the load balance", collectives::imbalance;
+    "polling": Program, "the number of these calls", program::polling;
+    "first-contact": Run, "the longest call", messages::first_contact;
+    "outlier": Program, "the longest call", calls::outlier;
+    "thread-contention": Program,
+        "how long several threads are in MPI at once, and the mean time of a call",
+        calls::threads;
+    "made-again": Program, "the number of calls that make objects, and the time in them",
+        calls::made_again;
+    "long-locks": Program, "the time in MPI_Win_lock and MPI_Win_unlock", calls::long_locks;
+    "tiny-accesses": Program, "the number of accesses, and the time in them", calls::tiny_accesses;
+    "no-overlap": Program, "the time in waits", calls::no_overlap;
+    "copied-twice": System, "the time in sends and receives", placement::copied_twice;
+    "flooded": Program, "the longest queue of unexpected messages", messages::flooded;
+    "long-searches": Program, "match attempts for each receive", messages::long_searches;
+    "eager-limit": Run, "the time in sends; bytes in the queue of unexpected messages grow",
+        messages::eager_limit;
+    "late-senders": Program, "the waiting of receives, or the load balance",
+        |run| messages::late(run, Quantity::LateSenders);
+    "late-receivers": Program, "the number of unexpected messages",
+        |run| messages::late(run, Quantity::LateReceivers);
+    "small-messages": Program, "the number of messages", messages::small_messages;
+    "waiting": Program, "the waiting in that function; a barrier before it would take it over",
+        collectives::waiting;
+    "barrier": Program, "the number of calls, and the time of the run", collectives::barrier;
+    "tiny-collectives": Program, "the number of collectives, and the time in them",
+        calls::tiny_collectives;
+    "algorithm": Run,
+        "the time of the function; the number of messages and of bytes that a rank sends for it",
+        collectives::algorithm;
+    "communication": Program, "the communication efficiency", collectives::communication;
+    "memory": Program, "the ratio of the largest to the average", messages::memory;
+    "leak": Program, "objects made, minus objects freed", program::leak;
+    "without-dynamic-rules": Run, "the time of the function; the number of messages that it sends",
+        settings::without_dynamic_rules;
+    "setting-ignored": Run, "the value of the variable", settings::ignored;
+    "inert-setting": Run, "nothing moves", settings::inert;
+    "nothing-in-mpi": Measurement, "the time in MPI", numbers::nothing_in_mpi;
+    "incomplete": Measurement, "the number of profiles", numbers::incomplete;
+    "too-short": Measurement, "the time of the run", numbers::too_short;
+    "over-budget": Measurement, "the cost of gyan", numbers::over_budget;
+    "no-variables": Measurement, "the number of variables that are not zero", numbers::no_variables;
+};
 
 /// Functions that send a message and may wait until that is possible.
-pub(super) const SENDS: &[&str] = &[
-    "MPI_Send",
-    "MPI_Ssend",
-    "MPI_Rsend",
-    "MPI_Bsend",
-    "MPI_Isend",
-    "MPI_Issend",
-    "MPI_Irsend",
-    "MPI_Ibsend",
-    "MPI_Sendrecv",
-    "MPI_Sendrecv_replace",
-    "MPI_Start",
-    "MPI_Startall",
+pub(super) const SENDS: &[&str] = functions![
+    MPI_Send MPI_Ssend MPI_Rsend MPI_Bsend MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Sendrecv
+    MPI_Sendrecv_replace MPI_Start MPI_Startall
 ];
 
 /// Functions that end when a message has come.
-pub(super) const RECEIVES: &[&str] = &[
-    "MPI_Recv",
-    "MPI_Mrecv",
-    "MPI_Sendrecv",
-    "MPI_Sendrecv_replace",
-    "MPI_Probe",
-    "MPI_Mprobe",
-    "MPI_Irecv",
-    "MPI_Imrecv",
+pub(super) const RECEIVES: &[&str] = functions![
+    MPI_Recv MPI_Mrecv MPI_Sendrecv MPI_Sendrecv_replace MPI_Probe MPI_Mprobe MPI_Irecv MPI_Imrecv
 ];
 
 /// Functions that end when requests are complete.
@@ -120,23 +129,10 @@ pub(crate) const POLLS: &[&str] =
     &["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
 
 /// Blocking collective functions that move data.
-const COLLECTIVES: &[&str] = &[
-    "MPI_Allgather",
-    "MPI_Allgatherv",
-    "MPI_Allreduce",
-    "MPI_Alltoall",
-    "MPI_Alltoallv",
-    "MPI_Alltoallw",
-    "MPI_Bcast",
-    "MPI_Exscan",
-    "MPI_Gather",
-    "MPI_Gatherv",
-    "MPI_Reduce",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-    "MPI_Scan",
-    "MPI_Scatter",
-    "MPI_Scatterv",
+const COLLECTIVES: &[&str] = functions![
+    MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Alltoallv MPI_Alltoallw MPI_Bcast
+    MPI_Exscan MPI_Gather MPI_Gatherv MPI_Reduce MPI_Reduce_scatter MPI_Reduce_scatter_block
+    MPI_Scan MPI_Scatter MPI_Scatterv
 ];
 
 /// A percentage for a sentence: `47 %`.

@@ -1,20 +1,13 @@
 //! What must one know about the numbers themselves?
 
-use gyan_results::{Actor, Ending, Statistic};
+use gyan_results::{Ending, Statistic};
 
-use super::{Rule, RuleMatch, percent, plural};
+use super::{RuleMatch, percent, plural};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, estimated, exact};
 use crate::words::{double, seconds, share};
 
-pub(super) const NOTHING_IN_MPI: Rule = Rule {
-    id: "nothing-in-mpi",
-    acts: Actor::Measurement,
-    witness: "the time in MPI",
-    look: nothing_in_mpi,
-};
-
-fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
     // A lower bound is not the ground of a finding, and of a short run nothing can be said.
     if in_mpi.time_error_s.is_none() || !too_short(run).is_empty() {
@@ -36,14 +29,7 @@ fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const TOO_SHORT: Rule = Rule {
-    id: "too-short",
-    acts: Actor::Measurement,
-    witness: "the time of the run",
-    look: too_short,
-};
-
-fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
     let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
     // The library starts in whichever of them comes first.
@@ -60,14 +46,7 @@ fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const INCOMPLETE: Rule = Rule {
-    id: "incomplete",
-    acts: Actor::Measurement,
-    witness: "the number of profiles",
-    look: incomplete,
-};
-
-fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
     let ranks = &run.summary.ranks;
     let ended: Vec<u32> = ranks
         .ended_badly
@@ -106,14 +85,7 @@ fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
 /// Who uses up a budget ends near it, a little above as well as below.
 const WELL_ABOVE: f64 = 1.5;
 
-pub(super) const OVER_BUDGET: Rule = Rule {
-    id: "over-budget",
-    acts: Actor::Measurement,
-    witness: "the cost of gyan",
-    look: over_budget,
-};
-
-fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     let overhead = &run.summary.overhead;
     let (Some(running), Some(budget)) = (&overhead.running_share, overhead.budget) else {
         return Vec::new();
@@ -146,14 +118,7 @@ fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     }]
 }
 
-pub(super) const NO_VARIABLES: Rule = Rule {
-    id: "no-variables",
-    acts: Actor::Measurement,
-    witness: "the number of variables that are not zero",
-    look: no_variables,
-};
-
-fn no_variables(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn no_variables(run: &RunFacts) -> Vec<RuleMatch> {
     let coverage = &run.summary.coverage;
     let is_alive = run.summary.pvars.iter().any(|pvar| !pvar.statistic.is_zero());
     let sends = run.count(super::SENDS) + run.count(super::COLLECTIVES);

@@ -1,8 +1,8 @@
 //! Where do ranks run, and what does the machine let them do?
 
-use gyan_results::{Actor, Fidelity};
+use gyan_results::Fidelity;
 
-use super::{RECEIVES, Rule, RuleMatch, SENDS, WAITS};
+use super::{RECEIVES, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
@@ -19,14 +19,7 @@ const LARGE: f64 = 65536.0;
 /// loses it far less often. Open MPI 4 with four ranks on two processors: 10,000 and 90.
 const YIELDING: f64 = 1000.0;
 
-pub(super) const OVERSUBSCRIBED: Rule = Rule {
-    id: "oversubscribed",
-    acts: Actor::Run,
-    witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    look: oversubscribed,
-};
-
-fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let at_stake = of_load(run);
@@ -76,14 +69,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const OTHER_LOAD: Rule = Rule {
-    id: "other-load",
-    acts: Actor::System,
-    witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    look: other_load,
-};
-
-fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
     if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
         return Vec::new();
     }
@@ -138,14 +124,7 @@ fn outside(run: &RunFacts) -> Option<gyan_results::Evidence> {
     Some(estimated("of that outside MPI", lost.own, "s", "gyan report --machine"))
 }
 
-pub(super) const BOUND_TOGETHER: Rule = Rule {
-    id: "bound-together",
-    acts: Actor::Run,
-    witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
-    look: bound_together,
-};
-
-fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     let mut placements = run.summary.placements.iter();
     let crowded = placements.find_map(|placement| Some((placement, placement.crowded.as_ref()?)));
     let Some((placement, crowded)) = crowded else { return Vec::new() };
@@ -177,14 +156,7 @@ fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const COPIED_TWICE: Rule = Rule {
-    id: "copied-twice",
-    acts: Actor::System,
-    witness: "the time in sends and receives",
-    look: copied_twice,
-};
-
-fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
     // Of Open MPI, only ob1 copies by what this rule looks at.
     if !run.is_on_one_host() || run.family == Family::OpenMpi && !run.sends_by_ob1() {
         return Vec::new();
@@ -226,9 +198,6 @@ fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake: Some(at_stake), evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) const SLOW_START: Rule =
-    Rule { id: "slow-start", acts: Actor::Run, witness: "the time in MPI_Init", look: slow_start };
-
 /// The components of Open MPI 5 without the one that looks for a fabric, where there is none and it is not left out yet.
 fn without_fabric(run: &RunFacts) -> Option<String> {
     let mut machines = run.summary.machines.iter();
@@ -254,7 +223,7 @@ fn without_fabric(run: &RunFacts) -> Option<String> {
     (is_in_use && run.sends_by_ob1()).then_some(extended)
 }
 
-fn slow_start(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn slow_start(run: &RunFacts) -> Vec<RuleMatch> {
     const START: &[&str] = &["MPI_Init", "MPI_Init_thread"];
     let time = run.time(START);
     let of_a_rank = run.of_a_rank(time.seconds);

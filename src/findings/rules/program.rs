@@ -1,20 +1,11 @@
 //! Work that a program need not do.
 
-use gyan_results::Actor;
-
-use super::{POLLS, Rule, RuleMatch, percent};
+use super::{POLLS, RuleMatch, percent};
 use crate::findings::account::Cause;
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, RunFacts, exact, taken};
 use crate::words::{bytes, double};
-
-pub(super) const POLLING: Rule = Rule {
-    id: "polling",
-    acts: Actor::Program,
-    witness: "the number of these calls",
-    look: polling,
-};
 
 /// How many requests and messages there may have been at most; none where that is not known.
 fn requests(run: &RunFacts) -> Option<f64> {
@@ -49,7 +40,7 @@ fn makes_request(name: &str) -> bool {
     is_access || is_of_file || is_immediate && !OTHERS.iter().any(|start| rest.starts_with(start))
 }
 
-fn polling(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(of) = requests(run) else { return Vec::new() };
     let asked = run.count(POLLS);
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
@@ -80,14 +71,7 @@ fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const ASKS_FOR_RANK: Rule = Rule {
-    id: "asks-for-rank",
-    acts: Actor::Program,
-    witness: "the number of calls",
-    look: asks_for_rank,
-};
-
-fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     const ASKS: &[&str] = &["MPI_Comm_rank", "MPI_Comm_size"];
     let time = run.time(ASKS);
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
@@ -105,14 +89,7 @@ fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) const LEAK: Rule = Rule {
-    id: "leak",
-    acts: Actor::Program,
-    witness: "objects made, minus objects freed",
-    look: leak,
-};
-
-fn leak(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn leak(run: &RunFacts) -> Vec<RuleMatch> {
     const KINDS: [(&str, &str, &[&str]); 3] = [
         (
             // Of profiles that do not tell what came back: only functions that give each rank one.
@@ -129,39 +106,22 @@ fn leak(run: &RunFacts) -> Vec<RuleMatch> {
         (
             "datatypes",
             "MPI_Type_free",
-            &[
-                "MPI_Type_contiguous",
-                "MPI_Type_vector",
-                "MPI_Type_create_hvector",
-                "MPI_Type_indexed",
-                "MPI_Type_create_hindexed",
-                "MPI_Type_create_indexed_block",
-                "MPI_Type_create_hindexed_block",
-                "MPI_Type_create_struct",
-                "MPI_Type_create_subarray",
-                "MPI_Type_create_darray",
-                "MPI_Type_create_resized",
-                "MPI_Type_dup",
-                "MPI_Type_hvector",
-                "MPI_Type_hindexed",
-                "MPI_Type_struct",
+            functions![
+                MPI_Type_contiguous MPI_Type_vector MPI_Type_create_hvector MPI_Type_indexed
+                MPI_Type_create_hindexed MPI_Type_create_indexed_block
+                MPI_Type_create_hindexed_block MPI_Type_create_struct MPI_Type_create_subarray
+                MPI_Type_create_darray MPI_Type_create_resized MPI_Type_dup MPI_Type_hvector
+                MPI_Type_hindexed MPI_Type_struct
             ],
         ),
         (
             "groups",
             "MPI_Group_free",
-            &[
-                "MPI_Comm_group",
-                "MPI_Group_incl",
-                "MPI_Group_excl",
-                "MPI_Group_union",
-                "MPI_Group_intersection",
-                "MPI_Group_difference",
-                "MPI_Group_range_incl",
-                "MPI_Group_range_excl",
-                "MPI_Group_from_session_pset",
-                "MPI_Win_get_group",
-                "MPI_File_get_group",
+            functions![
+                MPI_Comm_group MPI_Group_incl MPI_Group_excl MPI_Group_union
+                MPI_Group_intersection MPI_Group_difference MPI_Group_range_incl
+                MPI_Group_range_excl MPI_Group_from_session_pset MPI_Win_get_group
+                MPI_File_get_group
             ],
         ),
     ];
@@ -249,13 +209,6 @@ fn by_handles(run: &RunFacts) -> Vec<RuleMatch> {
     KINDS.iter().filter_map(of).collect()
 }
 
-pub(super) const INDEPENDENT_IO: Rule = Rule {
-    id: "independent-io",
-    acts: Actor::Program,
-    witness: "the time in functions of MPI_File",
-    look: independent_io,
-};
-
 /// The collective function that does the same.
 fn collective_of(alone: &str) -> String {
     let (name, large) = match alone.strip_suffix("_c") {
@@ -268,32 +221,14 @@ fn collective_of(alone: &str) -> String {
     }
 }
 
-fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
-    const ALONE: &[&str] = &[
-        "MPI_File_read",
-        "MPI_File_read_at",
-        "MPI_File_read_shared",
-        "MPI_File_write",
-        "MPI_File_write_at",
-        "MPI_File_write_shared",
-        "MPI_File_iread",
-        "MPI_File_iread_at",
-        "MPI_File_iwrite",
-        "MPI_File_iwrite_at",
+pub(super) fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
+    const ALONE: &[&str] = functions![
+        MPI_File_read MPI_File_read_at MPI_File_read_shared MPI_File_write MPI_File_write_at
+        MPI_File_write_shared MPI_File_iread MPI_File_iread_at MPI_File_iwrite MPI_File_iwrite_at
     ];
-    const TOGETHER: &[&str] = &[
-        "MPI_File_read_all",
-        "MPI_File_read_at_all",
-        "MPI_File_read_ordered",
-        "MPI_File_write_all",
-        "MPI_File_write_at_all",
-        "MPI_File_write_ordered",
-        "MPI_File_iread_all",
-        "MPI_File_iread_at_all",
-        "MPI_File_iwrite_all",
-        "MPI_File_iwrite_at_all",
-    ];
-    let (alone, together) = (run.count(ALONE), run.count(TOGETHER));
+    let together: Vec<String> = ALONE.iter().map(|name| collective_of(name)).collect();
+    let together: Vec<&str> = together.iter().map(String::as_str).collect();
+    let (alone, together) = (run.count(ALONE), run.count(&together));
     let sizes = run.sizes(ALONE);
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
     let (time, Some(worst)) = (run.time(ALONE), run.worst(ALONE)) else { return Vec::new() };

@@ -1,21 +1,14 @@
 //! Settings that do not do what their user expects.
 
-use gyan_results::{Actor, CvarSetting};
+use gyan_results::CvarSetting;
 
-use super::{Rule, RuleMatch};
+use super::RuleMatch;
 use crate::findings::knobs::{say, set};
 use crate::findings::run::{RunFacts, exact, is_true, setting};
 
 const SHOWN: &str = "gyan report --environment";
 
-pub(super) const WITHOUT_DYNAMIC_RULES: Rule = Rule {
-    id: "without-dynamic-rules",
-    acts: Actor::Run,
-    witness: "the time of the function; the number of messages that it sends",
-    look: without_dynamic_rules,
-};
-
-fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
     const RULES: &str = "coll_tuned_use_dynamic_rules";
     let is_algorithm = |cvar: &&CvarSetting| {
         cvar.name.starts_with("coll_tuned_") && cvar.name.ends_with("_algorithm")
@@ -40,14 +33,7 @@ fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
     set_ones.map(of).collect()
 }
 
-pub(super) const IGNORED: Rule = Rule {
-    id: "setting-ignored",
-    acts: Actor::Run,
-    witness: "the value of the variable",
-    look: ignored,
-};
-
-fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |cvar: &CvarSetting| {
         let (value, asked) = (cvar.value.as_ref()?, cvar.requested.as_ref()?);
         // The library says that it was not set; otherwise the two values might only be written differently.
@@ -66,9 +52,6 @@ fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
     run.summary.cvars.iter().filter_map(of).collect()
 }
 
-pub(super) const INERT: Rule =
-    Rule { id: "inert-setting", acts: Actor::Run, witness: "nothing moves", look: inert };
-
 const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
 
 /// Variables that only one device reads.
@@ -78,7 +61,7 @@ const OF_ONE_DEVICE: [(&str, &str); 3] = [
     (THROTTLE, "ch4"),
 ];
 
-fn inert(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) fn inert(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(device) = &run.summary.mpi.device else { return Vec::new() };
     let of = |(name, reader): &(&str, &str)| {
         let cvar = run.summary.cvars.iter().find(|cvar| cvar.name == *name)?;

@@ -3,7 +3,7 @@
 pub(super) mod rows;
 
 use gyan_results::{
-    Machine, MachineSummary, Network, PlacementSummary, ResourcesSummary, Statistic, Summary, Unit,
+    Machine, MachineSummary, Network, PlacementSummary, ResourcesSummary, Summary, Unit,
 };
 
 use crate::document::limits::{first_rows, more_rows, some_of};
@@ -201,11 +201,25 @@ fn reads(scope: u64, has_capability: bool) -> Value<'static> {
     text.into()
 }
 
+/// What a rank used, in words, by the names in a summary.
+const USED: &[(&str, &str)] = &[
+    ("processors", "processors that it may run on"),
+    ("user_s", "time in the program"),
+    ("system_s", "time in the kernel"),
+    ("voluntary_switches", "gave up its processor"),
+    ("involuntary_switches", "lost or yielded its processor"),
+    ("processor_wait_s", "wanted a processor"),
+    ("minor_faults", "page faults"),
+    ("major_faults", "page faults that read"),
+    ("peak_memory_bytes", "peak memory"),
+    ("memory_limit_bytes", "limit of memory"),
+];
+
 fn used(resources: &ResourcesSummary) -> Section<'_> {
-    let rows = measures(resources).into_iter().filter_map(|(name, unit, of)| {
-        let mut cells = row![name];
-        cells.extend(statistic_cells(of?, unit).map(Value::from));
-        Some(cells)
+    let rows = resources.measures_named(USED).map(|(words, unit, of)| {
+        let mut cells = row![words];
+        cells.extend(statistic_cells(of, unit).map(Value::from));
+        cells
     });
     let rows = rows.collect();
     let about =
@@ -216,32 +230,4 @@ fn used(resources: &ResourcesSummary) -> Section<'_> {
         rows,
         notes: vec![about.into()],
     }
-}
-
-/// Each number over the ranks.
-fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Statistic>); 10] {
-    let ResourcesSummary {
-        processors,
-        memory_limit_bytes,
-        user_s,
-        system_s,
-        voluntary_switches,
-        involuntary_switches,
-        processor_wait_s,
-        minor_faults,
-        major_faults,
-        peak_memory_bytes,
-    } = resources;
-    [
-        ("processors that it may run on", Unit::Count, Some(processors)),
-        ("time in the program", Unit::Seconds, Some(user_s)),
-        ("time in the kernel", Unit::Seconds, Some(system_s)),
-        ("gave up its processor", Unit::Count, Some(voluntary_switches)),
-        ("lost or yielded its processor", Unit::Count, Some(involuntary_switches)),
-        ("wanted a processor", Unit::Seconds, processor_wait_s.as_ref()),
-        ("page faults", Unit::Count, Some(minor_faults)),
-        ("page faults that read", Unit::Count, Some(major_faults)),
-        ("peak memory", Unit::Bytes, Some(peak_memory_bytes)),
-        ("limit of memory", Unit::Bytes, memory_limit_bytes.as_ref()),
-    ]
 }

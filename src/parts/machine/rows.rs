@@ -35,8 +35,8 @@ pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
         let about = PlacementSummary { hosts: Vec::new(), ..of.clone() };
         of.hosts.iter().flat_map(move |host| facts("placement", host, &about))
     });
-    let resources = machines.resources.into_iter().flat_map(measures);
-    let resources = resources.map(|(measure, of)| MachineFact {
+    let resources = machines.resources.into_iter().flat_map(ResourcesSummary::measures);
+    let resources = resources.map(|(measure, _, of)| MachineFact {
         kind: "resources",
         measure: measure.to_owned(),
         statistic: Some(of),
@@ -101,34 +101,4 @@ fn number_of(number: &serde_json::Number) -> Option<Number> {
         Some(integer) => Some(Number::Integer(integer)),
         None => number.as_f64().map(Number::Double),
     }
-}
-
-/// Each number over the ranks, by its name in a summary.
-pub(crate) fn measures(of: &ResourcesSummary) -> impl Iterator<Item = (&'static str, &Statistic)> {
-    let ResourcesSummary {
-        processors,
-        memory_limit_bytes,
-        user_s,
-        system_s,
-        voluntary_switches,
-        involuntary_switches,
-        processor_wait_s,
-        minor_faults,
-        major_faults,
-        peak_memory_bytes,
-    } = of;
-    [
-        ("processors", Some(processors)),
-        ("memory_limit_bytes", memory_limit_bytes.as_ref()),
-        ("user_s", Some(user_s)),
-        ("system_s", Some(system_s)),
-        ("voluntary_switches", Some(voluntary_switches)),
-        ("involuntary_switches", Some(involuntary_switches)),
-        ("processor_wait_s", processor_wait_s.as_ref()),
-        ("minor_faults", Some(minor_faults)),
-        ("major_faults", Some(major_faults)),
-        ("peak_memory_bytes", Some(peak_memory_bytes)),
-    ]
-    .into_iter()
-    .filter_map(|(measure, of)| Some((measure, of?)))
 }

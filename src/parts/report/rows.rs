@@ -3,8 +3,8 @@
 use std::io;
 
 use gyan_results::{
-    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, Number,
-    PhaseSummary, PvarSummary, SamplesSummary, Statistic, Traffic, WaitingSummary,
+    CallSummary, Class, HostStatistic, HostSummary, MessagesSummary, Number, PhaseSummary,
+    PvarSummary, ResourcesSummary, SamplesSummary, Statistic, WaitingSummary,
 };
 
 use crate::document::data::{Row, columns};
@@ -12,7 +12,6 @@ use crate::document::data::{element, word};
 use crate::document::{Data, TakeRow, Value};
 use crate::parts::ReportInput;
 use crate::parts::headings::phase_name;
-use crate::parts::machine::rows as machine;
 use crate::symbols::stacks::Watched;
 
 /// What a row is about. Fields that do not apply are empty.
@@ -28,6 +27,12 @@ struct SummaryKey<'a> {
     datatype: Option<&'a str>,
 }
 
+impl<'a> SummaryKey<'a> {
+    fn of(self, measure: &'a str) -> SummaryKey<'a> {
+        SummaryKey { measure, ..self }
+    }
+}
+
 pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
     let (summary, (watched, _)) = (of.summary, of.watched());
     Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
@@ -41,15 +46,9 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         table.messages(&summary.messages)?;
         for event in &summary.events {
             let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
-            let about = |measure| SummaryKey {
-                kind: "event",
-                name,
-                object,
-                measure,
-                ..SummaryKey::default()
-            };
-            table.statistic(about("count"), Some(&event.n))?;
-            table.sum(about("dropped"), event.dropped)?;
+            let about = SummaryKey { kind: "event", name, object, ..SummaryKey::default() };
+            table.statistic(about.of("count"), Some(&event.n))?;
+            table.sum(about.of("dropped"), event.dropped)?;
         }
         let run = |measure| SummaryKey { kind: "run", measure, ..SummaryKey::default() };
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
@@ -76,11 +75,9 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             let about = SummaryKey { kind: "overhead", measure, ..SummaryKey::default() };
             table.statistic(about, statistic)?;
         }
-        for (measure, of) in summary.resources.iter().flat_map(machine::measures) {
-            table.statistic(
-                SummaryKey { kind: "resources", measure, ..SummaryKey::default() },
-                Some(of),
-            )?;
+        for (measure, _, of) in summary.resources.iter().flat_map(ResourcesSummary::measures) {
+            let about = SummaryKey { kind: "resources", measure, ..SummaryKey::default() };
+            table.statistic(about, Some(of))?;
         }
         table.phases(&summary.phases)
     })
@@ -224,17 +221,16 @@ impl<'a> SummaryRows<'a, '_> {
                 size_histogram_bytes: _,
             } = call;
             let name = Some(name.as_str());
-            let about =
-                |measure| SummaryKey { kind: "call", name, measure, ..SummaryKey::default() };
-            self.statistic(about("count"), Some(count))?;
-            self.statistic(about("bytes"), bytes.as_ref())?;
-            self.statistic(about("time_s"), time_s.as_ref())?;
-            self.statistic(about("time_max_s"), time_max_s.as_ref())?;
+            let about = SummaryKey { kind: "call", name, ..SummaryKey::default() };
+            self.statistic(about.of("count"), Some(count))?;
+            self.statistic(about.of("bytes"), bytes.as_ref())?;
+            self.statistic(about.of("time_s"), time_s.as_ref())?;
+            self.statistic(about.of("time_max_s"), time_max_s.as_ref())?;
             if let Some(error) = time_error_s {
-                self.sum(about("time_error_s"), *error)?;
+                self.sum(about.of("time_error_s"), *error)?;
             }
             if time_s.is_some() {
-                self.sum(about("timed"), *timed)?;
+                self.sum(about.of("timed"), *timed)?;
             }
         }
         Ok(())
@@ -245,20 +241,14 @@ impl<'a> SummaryRows<'a, '_> {
         for watched in watched {
             let above = format!(">{}", watched.threshold);
             let (name, element) = (Some(watched.variable), Some(above.as_str()));
-            let about = |measure| SummaryKey {
-                kind: "watch",
-                name,
-                element,
-                measure,
-                ..SummaryKey::default()
-            };
-            self.statistic(about("receives"), Some(watched.receives))?;
-            self.statistic(about("hits"), Some(watched.hits))?;
-            self.statistic(about("max"), Some(watched.max))?;
+            let about = SummaryKey { kind: "watch", name, element, ..SummaryKey::default() };
+            self.statistic(about.of("receives"), Some(watched.receives))?;
+            self.statistic(about.of("hits"), Some(watched.hits))?;
+            self.statistic(about.of("max"), Some(watched.max))?;
             for site in &watched.sites {
                 let (name, place) = (Some(site.function), site.caller.place());
-                let about =
-                    SummaryKey { kind: "call site", name, object: Some(&place), ..about("hits") };
+                let object = Some(place.as_ref());
+                let about = SummaryKey { kind: "call site", name, object, ..about.of("hits") };
                 self.statistic(about, Some(site.hits))?;
             }
         }
@@ -268,17 +258,13 @@ impl<'a> SummaryRows<'a, '_> {
     /// Sums over ranks.
     fn waiting(&mut self, functions: &[WaitingSummary]) -> io::Result<()> {
         for of in functions {
-            let about = |measure| SummaryKey {
-                kind: "waiting",
-                name: Some(of.function.as_str()),
-                measure,
-                ..SummaryKey::default()
-            };
-            self.sum(about("calls"), of.calls)?;
-            self.sum(about("time_s"), of.time_s)?;
-            self.sum(about("waiting_s"), of.waiting_s)?;
+            let name = Some(of.function.as_str());
+            let about = SummaryKey { kind: "waiting", name, ..SummaryKey::default() };
+            self.sum(about.of("calls"), of.calls)?;
+            self.sum(about.of("time_s"), of.time_s)?;
+            self.sum(about.of("waiting_s"), of.waiting_s)?;
             if let Some(error) = of.waiting_error_s {
-                self.sum(about("waiting_error_s"), error)?;
+                self.sum(about.of("waiting_error_s"), error)?;
             }
         }
         Ok(())
@@ -286,21 +272,14 @@ impl<'a> SummaryRows<'a, '_> {
 
     fn messages(&mut self, messages: &[MessagesSummary]) -> io::Result<()> {
         for messages in messages {
-            let kind = match messages.source {
-                MessageSource::Peruse => "peruse",
-                MessageSource::MpiTEvents => "mpi_t_events",
-            };
+            let kind = &word(messages.source)?;
             for metric in &messages.metrics {
-                let traffic = match metric.traffic {
-                    Traffic::Program => "program",
-                    Traffic::Collectives => "collectives",
-                };
-                let (name, object) = (Some(metric.metric.name()), Some(traffic));
-                let about =
-                    |measure| SummaryKey { kind, name, object, measure, ..SummaryKey::default() };
-                self.statistic(about("count"), Some(&metric.n))?;
-                self.statistic(about("total"), Some(&metric.sum))?;
-                self.statistic(about("largest"), Some(&metric.max))?;
+                let traffic = word(metric.traffic)?;
+                let (name, object) = (Some(metric.metric.name()), Some(traffic.as_str()));
+                let about = SummaryKey { kind, name, object, ..SummaryKey::default() };
+                self.statistic(about.of("count"), Some(&metric.n))?;
+                self.statistic(about.of("total"), Some(&metric.sum))?;
+                self.statistic(about.of("largest"), Some(&metric.max))?;
             }
         }
         Ok(())

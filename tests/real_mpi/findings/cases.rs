@@ -22,8 +22,6 @@ const PERUSE: Start = Start {
 const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
 const COPIED: Start = Start { set: &["btl_vader_single_copy_mechanism=none"], ..start(OPENMPI4) };
 const TCP: Start = Start { set: &["btl=tcp,self"], ..start(OPENMPI4) };
-/// With the default budget, what a call of a few nanoseconds takes is a lower bound on most machines.
-const GENEROUS: Start = Start { environment: &[("GYAN_BUDGET", "20%")], ..start(MPICH4) };
 /// Every call is timed: on a busy machine, the time of very short calls is a lower bound otherwise.
 const TIMED: Start = Start { environment: &[("GYAN_BUDGET", "none")], ..start(OPENMPI4) };
 const POLLS: &[&str] = &["MPIR_CVAR_POLLS_BEFORE_YIELD=7"];
@@ -312,7 +310,7 @@ pub(super) const CASES: &[Case] = &[
                 is: Counted([40_000_002.0; 2], [2.0; 2]),
             },
         )],
-        ..Case::of("asks-for-rank", GENEROUS)
+        ..Case::of("asks-for-rank", Start { mpi: MPICH4, ..TIMED })
     },
     Case {
         functions: &["MPI_Comm_dup"],

@@ -63,29 +63,53 @@ const IMPLAUSIBLE: f64 = 8.0;
 const MEASURED_AT_FIRST: u64 = 64;
 const MEASURED_EVERY: u64 = 16;
 
-/// The cost of calls, in ticks, measured at the start.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Costs {
+macro_rules! costs {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The cost of calls, in ticks, measured at the start.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Costs {
+            $($(#[$doc])* pub(crate) $name: f64,)*
+        }
+
+        /// The same, as a budget keeps it.
+        struct KnownCosts {
+            $($name: Gauge,)*
+        }
+
+        impl KnownCosts {
+            const fn new() -> KnownCosts {
+                KnownCosts { $($name: Gauge::new(0.0),)* }
+            }
+
+            fn set(&self, costs: Costs) {
+                $(self.$name.set(costs.$name);)*
+            }
+        }
+    };
+}
+
+costs! {
     /// By the shortest way.
-    pub(crate) counted: f64,
+    counted,
     /// What is added to that: by counting the bytes of a call;
-    pub(crate) moving: f64,
+    moving,
     /// by counting to whom they go;
-    pub(crate) sending: f64,
+    sending,
     /// by passing the arguments as an array of words, from C or from Fortran;
-    pub(crate) in_words: f64,
-    pub(crate) from_fortran: f64,
+    in_words,
+    from_fortran,
     /// by an entry point that is written by hand;
-    pub(crate) by_hand: f64,
+    by_hand,
     /// and by a scope around the call.
-    pub(crate) scoped: f64,
+    scoped,
     /// A call that MPI makes.
-    pub(crate) passed: f64,
-    pub(crate) timed: f64,
+    passed,
+    /// A call that is timed. A budget keeps it without what is done after the call, which it learns as it goes.
+    timed,
     /// The time measured for a function that does nothing: part of each time.
-    pub(crate) between: f64,
+    between,
     /// The time measured for a program that does nothing between two calls.
-    pub(crate) gap: f64,
+    gap,
 }
 
 /// Numbers of calls, by the way that they took and what was counted on it. A call may be in several of them.
@@ -114,19 +138,9 @@ pub(crate) struct Budget {
     unlimited: AtomicBool,
     share: Gauge,
     started: Counter,
-    /// The cost of counting a call, by its way, and of timing one: before it, and after it.
-    counted: Gauge,
-    moving: Gauge,
-    sending: Gauge,
-    in_words: Gauge,
-    from_fortran: Gauge,
-    by_hand: Gauge,
-    scoped: Gauge,
-    passed: Gauge,
-    timed: Gauge,
+    costs: KnownCosts,
+    /// The cost of what is done after a timed call.
     after: Gauge,
-    between: Gauge,
-    gap: Gauge,
     sampling: Gauge,
     effect: Gauge,
     look: Gauge,
@@ -158,18 +172,8 @@ impl Budget {
             unlimited: AtomicBool::new(false),
             share: Gauge::new(0.0),
             started: Counter::new(0),
-            counted: Gauge::new(0.0),
-            moving: Gauge::new(0.0),
-            sending: Gauge::new(0.0),
-            in_words: Gauge::new(0.0),
-            from_fortran: Gauge::new(0.0),
-            by_hand: Gauge::new(0.0),
-            scoped: Gauge::new(0.0),
-            passed: Gauge::new(0.0),
-            timed: Gauge::new(0.0),
+            costs: KnownCosts::new(),
             after: Gauge::new(0.0),
-            between: Gauge::new(0.0),
-            gap: Gauge::new(0.0),
             sampling: Gauge::new(0.0),
             effect: Gauge::new(0.0),
             look: Gauge::new(0.0),
@@ -196,29 +200,20 @@ impl Budget {
     }
 
     pub(crate) fn learn(&self, costs: Costs) {
-        self.counted.set(costs.counted);
-        self.moving.set(costs.moving);
-        self.sending.set(costs.sending);
-        self.in_words.set(costs.in_words);
-        self.from_fortran.set(costs.from_fortran);
-        self.by_hand.set(costs.by_hand);
-        self.scoped.set(costs.scoped);
-        self.passed.set(costs.passed);
+        let timed = (costs.timed - self.after.get()).max(0.0);
+        self.costs.set(Costs { timed, ..costs });
         // Only of work that does nothing, so far.
         self.effect.set(0.0);
-        self.between.set(costs.between);
-        self.gap.set(costs.gap);
-        self.timed.set((costs.timed - self.after.get()).max(0.0));
     }
 
     /// Ticks that are measured when a function does nothing.
     pub(crate) fn between(&self) -> f64 {
-        self.between.get()
+        self.costs.between.get()
     }
 
     /// Ticks that are measured when a program does nothing between two calls.
     pub(crate) fn gap(&self) -> f64 {
-        self.gap.get()
+        self.costs.gap.get()
     }
 
     /// How many levels are sampled, and how many other variables.
@@ -268,8 +263,8 @@ impl Budget {
     /// A call was timed, and `counted` were counted since the last timed one; `moves`: with their bytes. Returns
     /// what was spent on calls.
     pub(crate) fn spend_on_calls(&self, counted: u64, moves: bool) -> u64 {
-        let moving = if moves { self.moving.get() + self.sending.get() } else { 0.0 };
-        self.calls.add_shared(clock::whole((self.counted.get() + moving) * counted as f64));
+        let moving = if moves { self.costs.moving.get() + self.costs.sending.get() } else { 0.0 };
+        self.calls.add_shared(clock::whole((self.costs.counted.get() + moving) * counted as f64));
         self.spend_on_timing(self.timed_ticks());
         self.calls.get()
     }
@@ -286,7 +281,7 @@ impl Budget {
         let result = work();
         let reported = self.beside.get().saturating_sub(before);
         let ticks = clock::now().saturating_sub(begun).saturating_sub(reported) as f64;
-        let ticks = cost_of(&self.effect, (ticks - self.between.get()).max(0.0));
+        let ticks = cost_of(&self.effect, (ticks - self.costs.between.get()).max(0.0));
         self.calls.add_shared(clock::whole(stands_for * ticks));
         self.effects.add_shared(clock::whole(stands_for * ticks));
         result
@@ -328,7 +323,7 @@ impl Budget {
 
     /// Ticks that timing a call takes.
     pub(crate) fn timed_ticks(&self) -> f64 {
-        self.timed.get() + self.after.get()
+        self.costs.timed.get() + self.after.get()
     }
 
     /// The ticks that a part of the budget amounts to from the start to `now`, including the credit.
@@ -440,14 +435,14 @@ impl Budget {
         };
         // Who waits is found as who is sent to.
         let counting = [
-            (ways.calls.saturating_sub(ways.timed), &self.counted),
-            (ways.moving, &self.moving),
-            (ways.sending + ways.waiting, &self.sending),
-            (ways.in_words.saturating_sub(ways.timed), &self.in_words),
-            (ways.from_fortran, &self.from_fortran),
-            (ways.by_hand, &self.by_hand),
-            (ways.scoped.saturating_sub(ways.timed), &self.scoped),
-            (ways.passed, &self.passed),
+            (ways.calls.saturating_sub(ways.timed), &self.costs.counted),
+            (ways.moving, &self.costs.moving),
+            (ways.sending + ways.waiting, &self.costs.sending),
+            (ways.in_words.saturating_sub(ways.timed), &self.costs.in_words),
+            (ways.from_fortran, &self.costs.from_fortran),
+            (ways.by_hand, &self.costs.by_hand),
+            (ways.scoped.saturating_sub(ways.timed), &self.costs.scoped),
+            (ways.passed, &self.costs.passed),
         ];
         let counting: f64 = counting.iter().map(|(calls, cost)| *calls as f64 * cost.get()).sum();
         counting + self.effects.get() as f64 + timing

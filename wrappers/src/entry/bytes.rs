@@ -12,9 +12,11 @@ use crate::calls::ledger;
 use crate::calls::traffic::{ELSEWHERE, NOBODY, Sent, Way};
 use crate::entry::requests::{Prepared, Ready, Started};
 use crate::mpi::abi::{Inquiry, datatypes, known_inquiry as inquiry};
+use crate::mpi::functions::large_counts::{
+    Count, PerDestination, PerRank, PerRankAtRoot, PerSource,
+};
 use crate::mpi::functions::{
-    Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
-    PerRankAtRoot, PerSource, Pointer, Request, Requests, Win,
+    Aint, Argument, Comm, Datatype, Datatypes, Int, Ints, Pointer, Request, Requests, Win,
 };
 use crate::mpi::handles::{Language, Passed};
 use crate::observe::communicators::{self, Communicator};

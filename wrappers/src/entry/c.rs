@@ -28,21 +28,24 @@ use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
     ($chapter:ident; $(
-        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+        $form:ident $name:ident [$($fortran:ident)*] {
+            ( $($arg:ident : $type:ident),* ) $known:tt $($effect:ident $what:ident ( $($on:ident),* ))?
+        }
     )*) => {
         $(
             #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
             pub(in crate::entry) mod $name {
                 #[allow(clippy::wildcard_imports)]
                 use super::*;
+                #[allow(unused_imports, clippy::wildcard_imports)]
+                use crate::mpi::functions::$form::*;
 
                 // Some have no names in Fortran.
                 #[allow(dead_code)]
                 pub(in crate::entry) const FUNCTION: crate::mpi::functions::Function = $chapter::$name;
 
                 skeleton! {
-                    $chapter $name [$($($known)*)?] ( $($arg : $type),* )
+                    $chapter $name $known ( $($arg : $type),* )
                     $($effect $what ( $($on),* ))?
                 }
             }

@@ -19,13 +19,14 @@ use crate::mpi::functions::*;
 
 macro_rules! entry_points {
     ($chapter:ident; $(
-        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+        $form:ident $name:ident [$($fortran:ident)*] {
+            ( $($arg:ident : $type:ident),* ) $known:tt $($effect:ident $what:ident ( $($on:ident),* ))?
+        }
     )*) => {
         // Functions without a name here exist in Fortran only inside mpi_f08.
         $(
             spellings! {
-                routine 0, $name ( $($($fortran)+)? ) { [$($($known)*)?] $($effect)? } ( $($arg $type)* )
+                routine 0, $name ( $($fortran)* ) { $known $($effect)? } ( $($arg $type)* )
             }
         )*
     };
@@ -128,8 +129,9 @@ mod tests {
     fn no_row_has_more_words_than_a_call_can_pass() {
         macro_rules! widest {
             ($chapter:ident; $(
-                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-                $($effect:ident $what:ident ( $($on:ident),* ))? ;
+                $form:ident $name:ident [$($fortran:ident)*] {
+                    ( $($arg:ident : $type:ident),* ) $known:tt $($effect:ident $what:ident ( $($on:ident),* ))?
+                }
             )*) => {
                 $({
                     let types: &[&str] = &[$(stringify!($type)),*];
@@ -153,10 +155,11 @@ mod tests {
         }
         macro_rules! rows {
             ($chapter:ident; $(
-                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-                $($effect:ident $what:ident ( $($on:ident),* ))? ;
+                $form:ident $name:ident [$($fortran:ident)*] {
+                    ( $($arg:ident : $type:ident),* ) $known:tt $($effect:ident $what:ident ( $($on:ident),* ))?
+                }
             )*) => {
-                $( spellings! { named 0, $name ( $($($fortran)+)? ) [] () } )*
+                $( spellings! { named 0, $name ( $($fortran)* ) [] () } )*
             };
         }
         every_row! { rows }

@@ -12,7 +12,7 @@ use gyan_results::Datatype;
 
 use super::comparison::differences;
 use super::{Abi, Bind, Constant, FromFortran, TABLES, recognise};
-use crate::mpi::functions::Count;
+use crate::mpi::functions::large_counts::Count;
 use crate::sys::symbols::{self, Address};
 
 /// Stands for a constant that `mpi.h` lacks: no MPI code is such a large negative number.

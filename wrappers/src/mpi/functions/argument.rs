@@ -34,8 +34,9 @@ pub(crate) enum ArgumentKind {
     PerItem,
     /// A number that is written, and read first if the standard says so.
     OutCount,
-    /// A callback with its own prototype: it cannot be converted.
-    Callback,
+    /// It cannot be converted: a callback with its own prototype, or something that the function for `int` counts
+    /// is not given.
+    Inconvertible,
 }
 
 /// The name of an argument, if it determines the length of another, or how long that is needed.
@@ -116,8 +117,6 @@ macro_rules! arguments {
 }
 
 arguments! {
-    /// `MPI_Count` where the form for smaller counts has `int`.
-    Count(i64) Count;
     /// `MPI_Comm`.
     Comm(Handle) Same;
     /// `MPI_Datatype`.
@@ -132,22 +131,50 @@ arguments! {
     Requests(Pointer) Same;
     /// A string; Fortran passes its length after the other arguments.
     Text(Pointer) Same;
-    /// An array of `int` that a formula reads.
+    /// An array of `int`.
     Ints(Pointer) Same;
     /// An array of datatypes that a formula reads.
     Datatypes(Pointer) Same;
-    /// See [`ArgumentKind::PerRank`].
-    PerRank(Pointer) PerRank;
-    /// See [`ArgumentKind::PerRankAtRoot`].
-    PerRankAtRoot(Pointer) PerRankAtRoot;
-    /// See [`ArgumentKind::PerSource`].
-    PerSource(Pointer) PerSource;
-    /// See [`ArgumentKind::PerDestination`].
-    PerDestination(Pointer) PerDestination;
-    /// See [`ArgumentKind::PerItem`].
-    PerItem(Pointer) PerItem;
-    /// See [`ArgumentKind::OutCount`].
-    OutCount(Pointer) OutCount;
-    /// See [`ArgumentKind::Callback`].
-    Callback(Pointer) Callback;
+    /// `MPI_Count` that the form for smaller counts does not have.
+    OwnCount(i64) Inconvertible;
+    /// The address of one.
+    OutOwnCount(Pointer) Inconvertible;
+}
+
+/// What the types in [`large_counts`] are in the function for `int` counts that shares the row.
+pub(crate) mod int_counts {
+    use super::{Int, Ints, Pointer};
+
+    pub(crate) type Count = Int;
+    pub(crate) type PerRank = Ints;
+    pub(crate) type PerRankAtRoot = Ints;
+    pub(crate) type PerSource = Ints;
+    pub(crate) type PerDestination = Ints;
+    pub(crate) type PerItem = Ints;
+    pub(crate) type OutCount = Pointer;
+    pub(crate) type Callback = Pointer;
+}
+
+/// The arguments of a large-count function that its function for `int` counts has in another form.
+pub(crate) mod large_counts {
+    use super::{Argument, ArgumentKind, Pointer};
+
+    arguments! {
+        /// `MPI_Count`.
+        Count(i64) Count;
+        /// See [`ArgumentKind::PerRank`].
+        PerRank(Pointer) PerRank;
+        /// See [`ArgumentKind::PerRankAtRoot`].
+        PerRankAtRoot(Pointer) PerRankAtRoot;
+        /// See [`ArgumentKind::PerSource`].
+        PerSource(Pointer) PerSource;
+        /// See [`ArgumentKind::PerDestination`].
+        PerDestination(Pointer) PerDestination;
+        /// See [`ArgumentKind::PerItem`].
+        PerItem(Pointer) PerItem;
+        /// See [`ArgumentKind::OutCount`].
+        OutCount(Pointer) OutCount;
+        /// One with counts among its own arguments.
+        Callback(Pointer) Inconvertible;
+    }
 }

@@ -3,7 +3,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Init(argc: Pointer, argv: Pointer);
             MPI_Init_thread(argc: Pointer, argv: Pointer, required: Int, provided: Pointer);
             MPI_Finalize();

@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Comm_create_keyval / mpi_comm_create_keyval(comm_copy_attr_fn: Pointer, comm_delete_attr_fn: Pointer, comm_keyval: Pointer, extra_state: Pointer);
             MPI_Comm_delete_attr / mpi_comm_delete_attr(comm: Comm, comm_keyval: Int);
             MPI_Comm_free_keyval / mpi_comm_free_keyval(comm_keyval: Pointer);

@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Comm_compare / mpi_comm_compare(comm1: Comm, comm2: Comm, result: Pointer);
             MPI_Comm_create / mpi_comm_create(comm: Comm, group: Handle, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_create_from_group / mpi_comm_create_from_group(group: Handle, stringtag: Text, info: Handle, errhandler: Handle, newcomm: Pointer) creates comm(newcomm);

@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Address / mpi_address(location: Pointer, address: Pointer);
             MPI_Attr_delete / mpi_attr_delete(comm: Comm, keyval: Int);
             MPI_Attr_get / mpi_attr_get(comm: Comm, keyval: Int, attribute_val: Pointer, flag: Pointer);

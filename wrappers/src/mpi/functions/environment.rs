@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Add_error_class / mpi_add_error_class(errorclass: Pointer) [anywhere];
             MPI_Add_error_code / mpi_add_error_code(errorclass: Int, errorcode: Pointer) [anywhere];
             MPI_Add_error_string / mpi_add_error_string(errorcode: Int, string: Text) [anywhere];

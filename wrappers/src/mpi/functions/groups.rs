@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Group_compare / mpi_group_compare(group1: Handle, group2: Handle, result: Pointer);
             MPI_Group_difference / mpi_group_difference(group1: Handle, group2: Handle, newgroup: Pointer);
             MPI_Group_excl / mpi_group_excl(group: Handle, n: Int, ranks: Pointer, newgroup: Pointer);

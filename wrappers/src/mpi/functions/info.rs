@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Info_create / mpi_info_create(info: Pointer) [anywhere];
             MPI_Info_create_env(argc: Int, argv: Text, info: Pointer) [anywhere];
             MPI_Info_delete / mpi_info_delete(info: Handle, key: Text) [anywhere];

@@ -2,7 +2,10 @@
 //! facts about its calls. Only data; `entry` turns rows into entry points, and `ledger` counts by [`Function`].
 //!
 //! A chapter is a macro that passes its rows to a given macro, so that one list yields names, numbers, entry
-//! points and the matrix of wrapped functions. After the arguments a row can say in brackets
+//! points and the matrix of wrapped functions. One row describes both a function for `int` counts and its large-count
+//! function, `[MPI_Send, MPI_Send_c]`: the types of arguments that differ mean those of [`int_counts`] in the first
+//! and those of [`large_counts`] in the second, and in every row with one name. After the arguments a row can say in
+//! brackets
 //!
 //! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations, where a
 //!   program sees what others did;
@@ -69,6 +72,30 @@ pub(crate) struct Row {
     /// The names of its arguments.
     pub(crate) arguments: &'static [&'static str],
 }
+
+/// Passes the rows of a chapter on as `$apply` wants them. Two names in brackets become two rows, which differ in what
+/// the types of their arguments mean, and of which only the first has names in Fortran. Facts are in brackets even if
+/// there are none.
+macro_rules! forms {
+    ($apply:ident [$($first:tt)*] $(
+        $([$small:ident, $large:ident])? $($name:ident)? $(/ $($fortran:ident)+)?
+        ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])? $($effect:ident $what:ident ( $($on:ident),* ))? ;
+    )*) => {
+        $crate::mpi::functions::forms! { @ $apply [$($first)*] $(
+            [$($small $large)?] [$($name)?] [$($($fortran)+)?]
+            { ( $($arg : $type),* ) [$($($known)*)?] $($effect $what ( $($on),* ))? }
+        )* }
+    };
+    (@ $apply:ident [$($first:tt)*] $(
+        [$($small:ident $large:ident)?] [$($name:ident)?] $fortran:tt $rest:tt
+    )*) => {
+        $apply! { $($first)* $(
+            $(int_counts $small $fortran $rest large_counts $large [] $rest)?
+            $(large_counts $name $fortran $rest)?
+        )* }
+    };
+}
+pub(crate) use forms;
 
 /// Expands the rows of every chapter except the two whose entry points are written by hand.
 macro_rules! every_row {
@@ -253,8 +280,9 @@ pub(crate) fn waits_for_others(function: Function) -> bool {
 /// Numbers the rows of a chapter from `$first` on.
 macro_rules! number_rows {
     ($first:expr; $(
-        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
-        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+        $form:ident $name:ident [$($fortran:ident)*] {
+            ( $($arg:ident : $type:ident),* ) $known:tt $($effect:ident $what:ident ( $($on:ident),* ))?
+        }
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(usize)]
@@ -268,9 +296,9 @@ macro_rules! number_rows {
             $crate::mpi::functions::Row {
                 name: stringify!($name),
                 #[cfg(test)]
-                fortran: &[$($(stringify!($fortran)),+)?],
+                fortran: &[$(stringify!($fortran)),*],
                 bytes: $crate::mpi::functions::moves!($($effect)?),
-                waits: $crate::mpi::functions::waits!(( $($arg)* ) [$($($known)*)?]).is_some(),
+                waits: $crate::mpi::functions::waits!(( $($arg)* ) $known).is_some(),
                 arguments: &[$(stringify!($arg)),*],
             }
         ),*];

@@ -2,33 +2,22 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
-            MPI_Accumulate / mpi_accumulate(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Handle, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Accumulate_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
+        $crate::mpi::functions::forms! { $apply [$($first)*]
+            [MPI_Accumulate, MPI_Accumulate_c] / mpi_accumulate(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
             MPI_Compare_and_swap / mpi_compare_and_swap(origin_addr: Pointer, compare_addr: Pointer, result_addr: Pointer, datatype: Datatype, target_rank: Int, target_disp: Aint, win: Win) moves item(datatype, target_rank, win);
             MPI_Fetch_and_op / mpi_fetch_and_op(origin_addr: Pointer, result_addr: Pointer, datatype: Datatype, target_rank: Int, target_disp: Aint, op: Handle, win: Win) moves item(datatype, target_rank, win);
-            MPI_Get / mpi_get(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Get_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Get_accumulate / mpi_get_accumulate(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, result_addr: Pointer, result_count: Int, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Handle, win: Win) moves access(result_count, result_datatype, target_rank, win);
-            MPI_Get_accumulate_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, result_addr: Pointer, result_count: Count, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win) moves access(result_count, result_datatype, target_rank, win);
-            MPI_Put / mpi_put(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Put_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Raccumulate / mpi_raccumulate(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Raccumulate_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Rget / mpi_rget(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Rget_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Rget_accumulate / mpi_rget_accumulate(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, result_addr: Pointer, result_count: Int, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(result_count, result_datatype, target_rank, win);
-            MPI_Rget_accumulate_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, result_addr: Pointer, result_count: Count, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(result_count, result_datatype, target_rank, win);
-            MPI_Rput / mpi_rput(origin_addr: Pointer, origin_count: Int, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Int, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Rput_c(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
-            MPI_Win_allocate / mpi_win_allocate mpi_win_allocate_cptr(size: Aint, disp_unit: Int, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
-            MPI_Win_allocate_c(size: Aint, disp_unit: Count, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
-            MPI_Win_allocate_shared / mpi_win_allocate_shared mpi_win_allocate_shared_cptr(size: Aint, disp_unit: Int, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
-            MPI_Win_allocate_shared_c(size: Aint, disp_unit: Count, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
+            [MPI_Get, MPI_Get_c] / mpi_get(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
+            [MPI_Get_accumulate, MPI_Get_accumulate_c] / mpi_get_accumulate(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, result_addr: Pointer, result_count: Count, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win) moves access(result_count, result_datatype, target_rank, win);
+            [MPI_Put, MPI_Put_c] / mpi_put(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win) moves access(origin_count, origin_datatype, target_rank, win);
+            [MPI_Raccumulate, MPI_Raccumulate_c] / mpi_raccumulate(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
+            [MPI_Rget, MPI_Rget_c] / mpi_rget(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
+            [MPI_Rget_accumulate, MPI_Rget_accumulate_c] / mpi_rget_accumulate(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, result_addr: Pointer, result_count: Count, result_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, op: Handle, win: Win, request: Pointer) moves access(result_count, result_datatype, target_rank, win);
+            [MPI_Rput, MPI_Rput_c] / mpi_rput(origin_addr: Pointer, origin_count: Count, origin_datatype: Datatype, target_rank: Int, target_disp: Aint, target_count: Count, target_datatype: Datatype, win: Win, request: Pointer) moves access(origin_count, origin_datatype, target_rank, win);
+            [MPI_Win_allocate, MPI_Win_allocate_c] / mpi_win_allocate mpi_win_allocate_cptr(size: Aint, disp_unit: Count, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
+            [MPI_Win_allocate_shared, MPI_Win_allocate_shared_c] / mpi_win_allocate_shared mpi_win_allocate_shared_cptr(size: Aint, disp_unit: Count, info: Handle, comm: Comm, baseptr: Pointer, win: Pointer) creates win(win);
             MPI_Win_attach / mpi_win_attach(win: Win, base: Pointer, size: Aint);
             MPI_Win_complete / mpi_win_complete(win: Win);
-            MPI_Win_create / mpi_win_create(base: Pointer, size: Aint, disp_unit: Int, info: Handle, comm: Comm, win: Pointer) creates win(win);
-            MPI_Win_create_c(base: Pointer, size: Aint, disp_unit: Count, info: Handle, comm: Comm, win: Pointer) creates win(win);
+            [MPI_Win_create, MPI_Win_create_c] / mpi_win_create(base: Pointer, size: Aint, disp_unit: Count, info: Handle, comm: Comm, win: Pointer) creates win(win);
             MPI_Win_create_dynamic / mpi_win_create_dynamic(info: Handle, comm: Comm, win: Pointer) creates win(win);
             MPI_Win_detach / mpi_win_detach(win: Win, base: Pointer);
             MPI_Win_fence / mpi_win_fence(assert: Int, win: Win);
@@ -43,8 +32,7 @@ macro_rules! rows {
             MPI_Win_lock_all / mpi_win_lock_all(assert: Int, win: Win);
             MPI_Win_post / mpi_win_post(group: Handle, assert: Int, win: Win);
             MPI_Win_set_info / mpi_win_set_info(win: Win, info: Handle);
-            MPI_Win_shared_query / mpi_win_shared_query mpi_win_shared_query_cptr(win: Win, rank: Int, size: Pointer, disp_unit: Pointer, baseptr: Pointer);
-            MPI_Win_shared_query_c(win: Win, rank: Int, size: Pointer, disp_unit: OutCount, baseptr: Pointer);
+            [MPI_Win_shared_query, MPI_Win_shared_query_c] / mpi_win_shared_query mpi_win_shared_query_cptr(win: Win, rank: Int, size: Pointer, disp_unit: OutCount, baseptr: Pointer);
             MPI_Win_start / mpi_win_start(group: Handle, assert: Int, win: Win);
             MPI_Win_sync / mpi_win_sync(win: Win);
             MPI_Win_test / mpi_win_test(win: Win, flag: Pointer);

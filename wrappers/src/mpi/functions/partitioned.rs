@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Parrived / mpi_parrived(request: Request, partition: Int, flag: Pointer);
             MPI_Pready / mpi_pready(partition: Int, request: Request) moves ready(request);
             MPI_Pready_list / mpi_pready_list(length: Int, array_of_partitions: Pointer, request: Request) moves ready_list(length, request);

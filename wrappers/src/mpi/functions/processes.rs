@@ -2,7 +2,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Abort / mpi_abort(comm: Comm, errorcode: Int) ends with(errorcode);
             MPI_Close_port / mpi_close_port(port_name: Text);
             MPI_Comm_accept / mpi_comm_accept(port_name: Text, info: Handle, root: Int, comm: Comm, newcomm: Pointer) creates comm(newcomm);

@@ -3,7 +3,7 @@
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
-        $apply! { $($first)*
+        $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Wtime / mpi_wtime();
             MPI_Wtick / mpi_wtick();
             MPI_Aint_add / mpi_aint_add(base: Aint, disp: Aint);
