@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    Ending, RankProfile, Summary, live_file_name, rank_file_name, read_rank, read_summary,
-    write_live,
+    Ending, LiveEntry, RankProfile, Summary, live_file_name, rank_file_name, read_rank,
+    read_summary, write_live,
 };
 use tempfile::TempDir;
 
