@@ -41,6 +41,9 @@ pub struct RankNow {
     /// The communicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicator: Option<CommunicatorNow>,
+    /// The ranks in `MPI_COMM_WORLD` of a communicator that is another one (`0,2-5`), if they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<String>,
     /// Where the call was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallPlace>,
@@ -150,7 +153,7 @@ pub enum Doing {
     NotSeen(String),
     /// Its process ended without `MPI_Finalize`; what it did last, if that is known.
     Gone(Option<RankNow>),
-    /// It has written its profile.
+    /// It has written its profile, in `MPI_Finalize`.
     Ended,
 }
 
@@ -186,8 +189,12 @@ pub struct HangCause {
 pub enum HangKind {
     /// Ranks wait for each other, so none of them can go on.
     Deadlock,
+    /// Ranks of a communicator are in different collective operations.
+    Mismatch,
     /// Ranks wait for one that is gone.
     Gone,
+    /// Ranks wait for one that has called `MPI_Finalize`.
+    Finalized,
     /// Ranks wait for one that is in its own code.
     Straggler,
 }

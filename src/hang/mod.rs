@@ -22,10 +22,10 @@ use gyan_results::{
 use crate::input::directory::Directory;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
-use waits::WaitGraph;
+use waits::{Collective, WaitGraph};
 
 /// Ranks that have not moved for less than this may just be slow.
-const STILL_MS: u64 = 10_000;
+const STILL_MS: u64 = 5_000;
 /// How many ranks are tried to find a short circle.
 const STARTS: usize = 50;
 
@@ -135,34 +135,83 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
         Doing::Still(now) => Some(now),
         _ => None,
     };
-    let is_still = |now: &RankNow| now.since_ms.saturating_add(STILL_MS) <= sentences.looked_ms;
-    let is_gone =
-        |rank: u32| graph.doing(rank).is_some_and(|rank| matches!(rank.doing, Doing::Gone(_)));
-    let waiting = graph.waiting_for(is_gone);
-    if !waiting.is_empty() {
-        let gone: Vec<u32> = graph.waited_for().filter(|rank| is_gone(*rank)).collect();
-        let sentence = sentences.gone(&gone, &waiting);
-        return Some(HangCause { kind: HangKind::Gone, ranks: gone, sentence });
-    }
+    let is_still = |rank: u32| {
+        now(rank).is_some_and(|now| now.since_ms.saturating_add(STILL_MS) <= sentences.looked_ms)
+    };
     let stuck = graph.stuck();
     let knot: Vec<u32> = stuck.iter().copied().filter(|rank| now(*rank).is_some()).collect();
     if let [first, ..] = knot[..] {
-        if !knot.iter().all(|rank| now(*rank).is_some_and(is_still)) {
+        if !knot.iter().all(|rank| is_still(*rank)) {
             return None;
         }
-        let ranks = graph.circle(&stuck, first, STARTS);
-        let steps: Vec<(u32, &RankNow)> =
-            ranks.iter().filter_map(|rank| Some((*rank, now(*rank)?))).collect();
-        let sentence = sentences.deadlock(&steps, knot.len());
-        return Some(HangCause { kind: HangKind::Deadlock, ranks, sentence });
+        return Some(
+            missing(&graph, &knot, sentences)
+                .or_else(|| mismatch(&graph, &knot, sentences))
+                .unwrap_or_else(|| {
+                    let ranks = graph.circle(&stuck, first, STARTS);
+                    let steps: Vec<(u32, &RankNow)> =
+                        ranks.iter().filter_map(|rank| Some((*rank, now(*rank)?))).collect();
+                    let sentence = sentences.deadlock(&steps, knot.len());
+                    HangCause { kind: HangKind::Deadlock, ranks, sentence }
+                }),
+        );
     }
-    let is_own = |rank: u32| now(rank).is_some_and(|now| !now.in_mpi && is_still(now));
+    let is_own = |rank: u32| now(rank).is_some_and(|now| !now.in_mpi) && is_still(rank);
     let waiting = graph.waiting_for(is_own);
-    if !waiting.iter().any(|rank| now(*rank).is_some_and(is_still)) {
+    if !waiting.iter().any(|rank| is_still(*rank)) {
         return None;
     }
     let ranks: Vec<u32> = graph.waited_for().filter(|rank| is_own(*rank)).collect();
     let last = ranks.first().and_then(|rank| now(*rank));
     let sentence = sentences.straggler(&ranks, last, waiting.len());
     Some(HangCause { kind: HangKind::Straggler, ranks, sentence })
+}
+
+/// Ranks of which nothing can come any more, where some of those that are stuck wait for them: first those that died.
+fn missing(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
+    let has_died =
+        |rank: u32| graph.doing(rank).is_some_and(|rank| matches!(rank.doing, Doing::Gone(_)));
+    let has_ended = |rank: u32| graph.doing(rank).is_some_and(|rank| rank.doing == Doing::Ended);
+    let waiting_for = |is_missing: &dyn Fn(u32) -> bool| {
+        let waiting = graph.waiting_for(is_missing);
+        let waiting: Vec<u32> = waiting.into_iter().filter(|rank| knot.contains(rank)).collect();
+        let missing: Vec<u32> = graph.waited_for().filter(|rank| is_missing(*rank)).collect();
+        (!waiting.is_empty()).then_some((missing, waiting))
+    };
+    if let Some((ranks, waiting)) = waiting_for(&has_died) {
+        let sentence = sentences.gone(&ranks, &waiting);
+        return Some(HangCause { kind: HangKind::Gone, ranks, sentence });
+    }
+    let (ranks, waiting) = waiting_for(&has_ended)?;
+    let sentence = sentences.finalized(&ranks, &waiting, |rank| now_of(graph, rank));
+    Some(HangCause { kind: HangKind::Finalized, ranks, sentence })
+}
+
+fn now_of<'a>(graph: &WaitGraph<'a>, rank: u32) -> Option<&'a RankNow> {
+    graph.doing(rank).and_then(|rank| of_doing(&rank.doing))
+}
+
+/// Ranks of a communicator that are in different collective operations.
+fn mismatch(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
+    let mut communicators: BTreeMap<CommunicatorNow, BTreeMap<Collective, Vec<u32>>> =
+        BTreeMap::new();
+    for rank in knot {
+        let Some(collective) = now_of(graph, *rank).and_then(Collective::current) else { continue };
+        let all = communicators.entry(collective.communicator).or_default();
+        all.entry(collective).or_default().push(*rank);
+    }
+    let all = communicators.values().find(|all| all.len() > 1)?;
+    let mut groups: Vec<&Vec<u32>> = all.values().collect();
+    groups.sort_by_key(|ranks| (ranks.len(), ranks.first().copied()));
+    let steps: Vec<(&[u32], &RankNow)> = groups
+        .iter()
+        .filter_map(|ranks| Some((&ranks[..], now_of(graph, *ranks.first()?)?)))
+        .collect();
+    let (most, few) = groups.split_last()?;
+    let is_decided = few.iter().all(|ranks| ranks.len() < most.len());
+    let others = if is_decided { few } else { &groups[..] };
+    let mut ranks: Vec<u32> = others.iter().flat_map(|ranks| ranks.iter().copied()).collect();
+    ranks.sort_unstable();
+    let sentence = sentences.mismatch(&steps);
+    Some(HangCause { kind: HangKind::Mismatch, ranks, sentence })
 }

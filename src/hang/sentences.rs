@@ -37,7 +37,9 @@ impl Sentences<'_> {
                     last.unwrap_or_default()
                 )
             }
-            Doing::Ended => format!("{who} {} ended", if one { "has" } else { "have" }),
+            Doing::Ended => {
+                format!("{who} {} called MPI_Finalize", if one { "has" } else { "have" })
+            }
             Doing::Still(now) if now.in_mpi => {
                 let nows = || group.iter().filter_map(|rank| of_doing(&rank.doing));
                 let peers =
@@ -81,6 +83,50 @@ impl Sentences<'_> {
             self.who(gone),
             self.who(waiting)
         )
+    }
+
+    /// `last`: what a rank that waits does.
+    pub(super) fn finalized<'n>(
+        &self,
+        ended: &[u32],
+        waiting: &[u32],
+        now: impl Fn(u32) -> Option<&'n RankNow>,
+    ) -> String {
+        let have = if ended.len() == 1 { "has" } else { "have" };
+        let first = waiting.iter().find_map(|rank| Some((*rank, now(*rank)?)));
+        let first = first.map(|(rank, now)| {
+            let all = if waiting.len() > 1 { ", as others do for that" } else { "" };
+            let message = self.message(now, true);
+            format!(": rank {rank} waits in {}{}{message}{all}", name(now), self.place(now))
+        });
+        format!(
+            "{} {have} called MPI_Finalize, and {} still wait{} for {}{}",
+            self.who(ended),
+            self.who(waiting),
+            if waiting.len() == 1 { "s" } else { "" },
+            if ended.len() == 1 { "it" } else { "them" },
+            first.unwrap_or_default()
+        )
+    }
+
+    /// `groups`: ranks in the same operation on one communicator.
+    pub(super) fn mismatch(&self, groups: &[(&[u32], &RankNow)]) -> String {
+        let group = |(ranks, now): &(&[u32], &RankNow)| {
+            let root = now.root.map(|root| format!(" with root {root}")).unwrap_or_default();
+            let verb = if ranks.len() == 1 { "is" } else { "are" };
+            let own = if ranks.len() == 1 { "its" } else { "their" };
+            let number = format!("{own} {} call of it", ordinal(now.number));
+            format!(
+                "{} {verb} in {}{root}{} ({number})",
+                self.who(ranks),
+                name(now),
+                self.place(now)
+            )
+        };
+        let all: Vec<String> = groups.iter().map(group).collect();
+        let world = groups.iter().all(|(_, now)| now.communicator == Some(CommunicatorNow::World));
+        let on = if world { "MPI_COMM_WORLD" } else { "one communicator" };
+        format!("Different collective operations on {on}: {}", all.join("; "))
     }
 
     /// `steps`: each rank waits for the next, and the last for the first. `all`: how many ranks cannot go on.

@@ -1,4 +1,4 @@
-use gyan_results::Peer;
+use gyan_results::{OperationNow, Peer};
 
 use super::*;
 
@@ -18,6 +18,7 @@ fn call(function: &str) -> RankNow {
         operations: Vec::new(),
         unknown_requests: 0,
         communicator: Some(CommunicatorNow::World),
+        members: None,
         from: None,
     }
 }
@@ -62,9 +63,70 @@ fn ranks_that_wait_for_each_other_are_a_deadlock_and_the_shortest_circle_is_name
     assert_eq!(cause_of(vec![barrier(), receive(3), barrier(), barrier()]), deadlock(&[1, 3]));
     // Rank 0 waits for a circle that it is not in.
     assert_eq!(cause_of(vec![receive(1), receive(2), receive(1)]), deadlock(&[1, 2]));
-    // Different operations.
+}
+
+#[test]
+fn ranks_in_different_collective_operations_are_told_apart() {
+    let mismatch = |ranks: &[u32]| Some((HangKind::Mismatch, ranks.to_vec()));
     let reduce = || Doing::Still(call("MPI_Allreduce"));
-    assert_eq!(cause_of(vec![barrier(), reduce()]), deadlock(&[0, 1]));
+    assert_eq!(cause_of(vec![barrier(), reduce()]), mismatch(&[0, 1]));
+    assert_eq!(cause_of(vec![barrier(), reduce(), barrier()]), mismatch(&[1]));
+    // Different roots.
+    let root = |root| Doing::Still(RankNow { root: Some(root), ..call("MPI_Bcast") });
+    assert_eq!(cause_of(vec![root(0), root(0), root(2)]), mismatch(&[2]));
+    // All of them are there, or the root can still come.
+    assert_eq!(cause_of(vec![root(0), root(0)]), None);
+    assert_eq!(cause_of(vec![Doing::Moves, root(0)]), None);
+    // The root waits for one that can come.
+    assert_eq!(cause_of(vec![root(0), root(0), Doing::Moves]), None);
+    // On different communicators: a deadlock, where their ranks are known.
+    let on = |hash, members: &str| {
+        let communicator = Some(CommunicatorNow::Other(2, hash));
+        let members = (!members.is_empty()).then(|| members.to_owned());
+        Doing::Still(RankNow { communicator, members, ..call("MPI_Barrier") })
+    };
+    let both = cause_of(vec![on(1, "0-1"), on(2, "1-2"), on(3, "0,2")]);
+    assert_eq!(both, Some((HangKind::Deadlock, vec![0, 1, 2])));
+    assert_eq!(cause_of(vec![on(1, "0-1"), on(2, ""), on(3, "0,2")]), None);
+    let now = of(vec![root(0), root(0), root(2)]);
+    assert_eq!(
+        now.cause.unwrap().sentence,
+        "Different collective operations on MPI_COMM_WORLD: rank 2 is in MPI_Bcast with root 2 \
+         (its 1st call of it); ranks 0-1 are in MPI_Bcast with root 0 (their 1st call of it)"
+    );
+}
+
+#[test]
+fn a_message_that_may_be_on_its_way_is_waited_for() {
+    let send = |to, tag| {
+        Doing::Still(RankNow { dest: Some(Peer::World(to)), tag: Some(tag), ..call("MPI_Send") })
+    };
+    // A large message takes long; a receive with tag 7 takes none with tag 8.
+    assert_eq!(cause_of(vec![receive(1), send(0, 7)]), None);
+    assert_eq!(cause_of(vec![any(), send(0, 9)]), None);
+    let deadlock = Some((HangKind::Deadlock, vec![0, 1]));
+    assert_eq!(cause_of(vec![receive(1), send(0, 8)]), deadlock);
+    assert_eq!(cause_of(vec![send(1, 8), send(0, 8)]), deadlock);
+    let exchange = |with| {
+        let peer = Some(Peer::World(with));
+        Doing::Still(RankNow { source: peer, dest: peer, ..call("MPI_Sendrecv") })
+    };
+    assert_eq!(cause_of(vec![exchange(1), exchange(0)]), None);
+    let waits = |operation: &str| {
+        let operation = OperationNow {
+            function: operation.into(),
+            peer: Some(Peer::World(1)),
+            tag: Some(7),
+            communicator: CommunicatorNow::World,
+        };
+        Doing::Still(RankNow {
+            operations: vec![operation],
+            requests: Some(1),
+            ..call("MPI_Waitall")
+        })
+    };
+    assert_eq!(cause_of(vec![waits("MPI_Isend"), receive(0)]), None);
+    assert_eq!(cause_of(vec![waits("MPI_Irecv"), receive(0)]), deadlock);
 }
 
 #[test]
@@ -97,8 +159,18 @@ fn a_rank_in_its_own_code_is_a_straggler_and_one_that_is_gone_comes_first() {
     assert_eq!(both, Some((HangKind::Deadlock, vec![0, 3])));
     let gone = cause_of(vec![barrier(), own_code(), Doing::Gone(None), barrier()]);
     assert_eq!(gone, Some((HangKind::Gone, vec![2])));
-    // Nobody waits for it.
+    // Nobody waits for it, or not for it alone.
     assert_eq!(cause_of(vec![receive(2), Doing::Gone(None), Doing::Moves]), None);
+    assert_eq!(cause_of(vec![any(), Doing::Gone(None), Doing::Moves]), None);
+    // From one that has called MPI_Finalize, nothing comes either.
+    let ended = of(vec![receive(2), barrier(), Doing::Ended]);
+    let cause = ended.cause.unwrap();
+    assert_eq!((cause.kind, cause.ranks), (HangKind::Finalized, vec![2]));
+    assert_eq!(
+        cause.sentence,
+        "rank 2 has called MPI_Finalize, and ranks 0-1 still wait for it: rank 0 waits in MPI_Recv \
+         for a message with tag 7 from rank 2, as others do for that"
+    );
     let root = |root| Doing::Still(RankNow { root: Some(root), ..call("MPI_Bcast") });
     let waits_for_root = cause_of(vec![root(1), own_code(), root(1)]);
     assert_eq!(waits_for_root, Some((HangKind::Straggler, vec![1])));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use gyan_results::{CommunicatorNow, Doing, OperationNow, Peer, RankDoing, RankNow};
+use gyan_results::{CommunicatorNow, Doing, OperationNow, Peer, Ranges, RankDoing, RankNow};
 
 /// For whom a node waits.
 #[derive(Clone, Debug, Default)]
@@ -10,13 +10,17 @@ enum Wait {
     /// For none: a rank in its own code, or that moves, or of which that is not known.
     #[default]
     Nobody,
-    /// It is gone, and nothing will come from it.
+    /// It is gone or has called `MPI_Finalize`, and nothing will come from it.
     Forever,
     All(Vec<usize>),
     Any(Vec<usize>),
 }
 
 impl Wait {
+    fn unless(self, is_free: bool) -> Wait {
+        if is_free { Wait::Nobody } else { self }
+    }
+
     fn others(&self) -> &[usize] {
         match self {
             Wait::All(others) | Wait::Any(others) => others,
@@ -49,24 +53,143 @@ const OF_ALL: [&str; 12] = [
     "MPI_Comm_split",
     "MPI_Comm_create",
 ];
-/// Operations in which the root needs something of every other rank, and in which every other rank needs something of it.
-const TO_ROOT: [&str; 3] = ["MPI_Reduce", "MPI_Gather", "MPI_Gatherv"];
+/// Operations in which every other rank needs something of the root.
 const FROM_ROOT: [&str; 3] = ["MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"];
-const RECEIVES: [&str; 5] =
-    ["MPI_Recv", "MPI_Probe", "MPI_Mprobe", "MPI_Sendrecv", "MPI_Sendrecv_replace"];
+/// Operations that a rank may leave before others come, but in which it cannot stay without need of one of them.
+const OF_SOME: [&str; 10] = [
+    "MPI_Reduce",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Scan",
+    "MPI_Exscan",
+    "MPI_Comm_free",
+    "MPI_Comm_split_type",
+    "MPI_Win_create",
+    "MPI_Win_allocate",
+    "MPI_File_open",
+];
+const RECEIVES: [&str; 3] = ["MPI_Recv", "MPI_Probe", "MPI_Mprobe"];
 const SENDS: [&str; 3] = ["MPI_Send", "MPI_Ssend", "MPI_Rsend"];
+const BOTH: [&str; 2] = ["MPI_Sendrecv", "MPI_Sendrecv_replace"];
 
 /// The function without the suffix of its form for large counts.
 fn base(function: &str) -> &str {
     function.strip_suffix("_c").unwrap_or(function)
 }
 
-/// The operation on `MPI_COMM_WORLD` that a rank is in.
-fn operation(now: &RankNow) -> Option<&str> {
-    let function = base(now.function.as_deref()?);
-    let is_one = [&OF_ALL[..], &TO_ROOT, &FROM_ROOT].iter().any(|all| all.contains(&function));
-    let is_on_all = now.in_mpi && now.communicator == Some(CommunicatorNow::World);
-    (is_one && is_on_all).then_some(function)
+/// A collective operation, as one of its ranks calls it: ranks whose operations differ do not meet.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Collective<'a> {
+    pub(super) communicator: CommunicatorNow,
+    pub(super) function: &'a str,
+    pub(super) root: Option<i32>,
+}
+
+impl<'a> Collective<'a> {
+    /// The one that a rank is in, if it is known which ranks take part.
+    pub(super) fn current(now: &'a RankNow) -> Option<Collective<'a>> {
+        let function = base(now.function.as_deref()?);
+        let is_one = [&OF_ALL[..], &FROM_ROOT, &OF_SOME].iter().any(|all| all.contains(&function));
+        let communicator = now.communicator.filter(|_| now.in_mpi && is_one)?;
+        let is_known = match communicator {
+            CommunicatorNow::World => true,
+            CommunicatorNow::Other(_, hash) => hash != 0 && now.members.is_some(),
+            CommunicatorNow::Unknown => false,
+        };
+        is_known.then_some(Collective { communicator, function, root: now.root })
+    }
+}
+
+/// The ranks that are in a collective operation, and those that are missing.
+struct Meeting {
+    /// The node that waits for all who are missing. The next one waits for any of them.
+    node: usize,
+    here: BTreeSet<usize>,
+    missing: Vec<usize>,
+}
+
+type Meetings<'a> = BTreeMap<Collective<'a>, Meeting>;
+
+/// `first`: the number of the first node that is no rank, and of ranks.
+fn meetings<'a>(ranks: &[Option<&'a RankDoing>], first: usize) -> Meetings<'a> {
+    let mut meetings: Meetings = BTreeMap::new();
+    for (number, rank) in ranks.iter().enumerate() {
+        let Some(Doing::Still(now)) = rank.map(|rank| &rank.doing) else { continue };
+        let Some(collective) = Collective::current(now) else { continue };
+        let node = first + 2 * meetings.len();
+        let meeting = meetings.entry(collective).or_insert_with(|| {
+            let missing = match (&now.members, collective.communicator) {
+                (_, CommunicatorNow::World) | (None, _) => (0..first).collect(),
+                (Some(members), _) => members
+                    .parse::<Ranges>()
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|rank| rank as usize)
+                    .take_while(|rank| *rank < first)
+                    .collect(),
+            };
+            Meeting { node, here: BTreeSet::new(), missing }
+        });
+        meeting.here.insert(number);
+    }
+    for Meeting { here, missing, .. } in meetings.values_mut() {
+        missing.retain(|rank| !here.contains(rank));
+    }
+    meetings
+}
+
+/// One side of a message that is on its way, or will be.
+#[derive(Clone, Copy)]
+struct HalfMessage {
+    is_sent: bool,
+    peer: Peer,
+    /// None for any.
+    tag: Option<i32>,
+    communicator: CommunicatorNow,
+}
+
+impl HalfMessage {
+    /// Those of a call.
+    fn of_call(now: &RankNow) -> Vec<HalfMessage> {
+        let Some(function) = now.function.as_deref().map(base) else { return Vec::new() };
+        if function.starts_with("MPI_Wait") {
+            let half = |operation: &OperationNow| {
+                Some(HalfMessage {
+                    is_sent: operation.function.contains("send"),
+                    peer: operation.peer?,
+                    tag: operation.tag,
+                    communicator: operation.communicator,
+                })
+            };
+            return now.operations.iter().filter_map(half).collect();
+        }
+        let communicator = now.communicator.unwrap_or(CommunicatorNow::Unknown);
+        let half = |is_sent: bool, peer: Option<Peer>| {
+            // What is known is the tag of the receive.
+            let tag = now.tag.filter(|_| !is_sent || !BOTH.contains(&function));
+            Some(HalfMessage { is_sent, peer: peer?, tag, communicator })
+        };
+        let sends = half(true, now.dest).filter(|_| !RECEIVES.contains(&function));
+        let receives = half(false, now.source).filter(|_| !SENDS.contains(&function));
+        sends.into_iter().chain(receives).collect()
+    }
+
+    /// Whether they may be the two sides of one message. `own` and `others`: the ranks whose calls these are.
+    fn matches(&self, own: usize, other: &HalfMessage, others: usize) -> bool {
+        let is_peer = |peer, rank| match peer {
+            Peer::World(peer) => peer as usize == rank,
+            Peer::Any | Peer::InCommunicator(_) => true,
+            Peer::Nobody => false,
+        };
+        let is_same = |one: CommunicatorNow, other: CommunicatorNow| {
+            one == other || [one, other].contains(&CommunicatorNow::Unknown)
+        };
+        self.is_sent != other.is_sent
+            && is_peer(self.peer, others)
+            && is_peer(other.peer, own)
+            && (self.tag == other.tag || self.tag.is_none() || other.tag.is_none())
+            && is_same(self.communicator, other.communicator)
+    }
 }
 
 impl<'a> WaitGraph<'a> {
@@ -78,28 +201,26 @@ impl<'a> WaitGraph<'a> {
                 *place = Some(rank);
             }
         }
-        // The ranks in each operation, and its node.
-        let mut arrived: BTreeMap<&str, (usize, BTreeSet<usize>)> = BTreeMap::new();
-        for (number, rank) in ranks.iter().enumerate() {
-            if let Some(Doing::Still(now)) = rank.map(|rank| &rank.doing)
-                && let Some(function) = operation(now)
-            {
-                let node = size + arrived.len();
-                let (_, here) = arrived.entry(function).or_insert((node, BTreeSet::new()));
-                here.insert(number);
+        let meetings = meetings(&ranks, size);
+        let anyone = size + 2 * meetings.len();
+        let messages: Vec<Vec<HalfMessage>> = ranks.iter().map(|rank| halves(*rank)).collect();
+        let wait = |(own, rank): (usize, &Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
+            Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
+            Some(Doing::Still(now)) if now.in_mpi && !may_be_under_way(own, &messages) => {
+                wait_of(now, own, anyone, &meetings)
             }
-        }
-        let anyone = size + arrived.len();
-        let wait = |rank: &Option<&RankDoing>| match rank.map(|rank| &rank.doing) {
-            Some(Doing::Gone(_)) => Wait::Forever,
-            Some(Doing::Still(now)) if now.in_mpi => wait_of(now, anyone, &arrived),
             _ => Wait::Nobody,
         };
-        let mut waits: Vec<Wait> = ranks.iter().map(wait).collect();
+        let mut waits: Vec<Wait> = ranks.iter().enumerate().map(wait).collect();
         waits.resize(anyone, Wait::Nobody);
-        for (node, here) in arrived.values() {
-            if let Some(wait) = waits.get_mut(*node) {
-                *wait = Wait::All((0..size).filter(|rank| !here.contains(rank)).collect());
+        for Meeting { node, missing, .. } in meetings.values() {
+            for (at, wait) in
+                [(*node, Wait::All(missing.clone())), (node + 1, Wait::Any(missing.clone()))]
+            {
+                // Where all are there, nobody is waited for.
+                if let Some(place) = waits.get_mut(at).filter(|_| !missing.is_empty()) {
+                    *place = wait;
+                }
             }
         }
         waits.push(Wait::Any((0..size).collect()));
@@ -226,52 +347,78 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// For whom a rank waits in a call. `anyone`: the node that stands for any rank.
-fn wait_of(
-    now: &RankNow,
-    anyone: usize,
-    arrived: &BTreeMap<&str, (usize, BTreeSet<usize>)>,
-) -> Wait {
-    let one = |peer: Option<Peer>| match peer {
-        Some(Peer::World(rank)) => Wait::All(vec![rank as usize]),
-        Some(Peer::Any) if now.communicator == Some(CommunicatorNow::World) => {
-            Wait::Any(vec![anyone])
+/// The messages of the call that a rank is in.
+fn halves(rank: Option<&RankDoing>) -> Vec<HalfMessage> {
+    match rank.map(|rank| &rank.doing) {
+        Some(Doing::Still(now)) if now.in_mpi => HalfMessage::of_call(now),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a message of a rank's call meets one of its peer's: a large one may take long.
+fn may_be_under_way(own: usize, messages: &[Vec<HalfMessage>]) -> bool {
+    let Some(halves) = messages.get(own) else { return false };
+    halves.iter().any(|half| {
+        let meets = |other: usize| {
+            let others = messages.get(other).into_iter().flatten();
+            other != own && others.into_iter().any(|others| half.matches(own, others, other))
+        };
+        match half.peer {
+            Peer::World(peer) => meets(peer as usize),
+            Peer::Any | Peer::InCommunicator(_) => (0..messages.len()).any(meets),
+            Peer::Nobody => false,
         }
+    })
+}
+
+/// For whom a rank waits in a call. `anyone`: the node that stands for any rank.
+fn wait_of(now: &RankNow, own: usize, anyone: usize, meetings: &Meetings) -> Wait {
+    let node = |peer: Option<Peer>, communicator| match (peer?, communicator) {
+        (Peer::World(rank), _) => Some(rank as usize),
+        (Peer::Any, Some(CommunicatorNow::World)) => Some(anyone),
+        _ => None,
+    };
+    // Any of them may be what is missing: the rank is only stuck if none of the peers can go on.
+    let any = |nodes: Option<Vec<usize>>| match nodes {
+        Some(nodes) if !nodes.is_empty() => Wait::Any(nodes),
         _ => Wait::Nobody,
     };
     let Some(function) = now.function.as_deref().map(base) else { return Wait::Nobody };
     if RECEIVES.contains(&function) {
-        return one(now.source);
+        return any(node(now.source, now.communicator).map(|node| vec![node]));
     }
     if SENDS.contains(&function) {
-        return one(now.dest);
+        return any(node(now.dest, now.communicator).map(|node| vec![node]));
+    }
+    if BOTH.contains(&function) {
+        let peers = [now.source, now.dest].into_iter().filter(|peer| *peer != Some(Peer::Nobody));
+        return any(peers.map(|peer| node(peer, now.communicator)).collect());
     }
     if function.starts_with("MPI_Wait") {
-        return wait_for_requests(now, anyone);
+        let nodes = now
+            .operations
+            .iter()
+            .map(|operation| node(operation.peer, Some(operation.communicator)))
+            .collect();
+        return any(nodes).unless(now.unknown_requests > 0);
     }
-    let Some((node, here)) = operation(now).and_then(|function| arrived.get(function)) else {
+    let collective = Collective::current(now);
+    let Some(Meeting { node, missing, .. }) = collective.and_then(|own| meetings.get(&own)) else {
         return Wait::Nobody;
     };
     let root = now.root.and_then(|root| usize::try_from(root).ok());
-    let own = |root: usize| here.contains(&root);
+    let in_world = now.communicator == Some(CommunicatorNow::World);
     match root {
-        None if OF_ALL.contains(&function) => Wait::All(vec![*node]),
-        // Only the root is known to need the others.
-        Some(root) if FROM_ROOT.contains(&function) && !own(root) => Wait::All(vec![root]),
-        _ => Wait::Nobody,
-    }
-}
-
-/// Any of the requests may be those that are missing, so a rank is only stuck if no peer can go on.
-fn wait_for_requests(now: &RankNow, anyone: usize) -> Wait {
-    let node = |operation: &OperationNow| match (operation.peer?, operation.communicator) {
-        (Peer::World(rank), _) => Some(rank as usize),
-        (Peer::Any, CommunicatorNow::World) => Some(anyone),
-        _ => None,
-    };
-    let nodes: Option<Vec<usize>> = now.operations.iter().map(node).collect();
-    match nodes {
-        Some(nodes) if !nodes.is_empty() && now.unknown_requests == 0 => Wait::Any(nodes),
-        _ => Wait::Nobody,
+        None if OF_ALL.contains(&function) => Wait::Any(vec![*node]),
+        Some(root)
+            if FROM_ROOT.contains(&function)
+                && in_world
+                && root != own
+                && missing.contains(&root) =>
+        {
+            Wait::Any(vec![root])
+        }
+        _ if missing.is_empty() => Wait::Nobody,
+        _ => Wait::Any(vec![node + 1]),
     }
 }

@@ -604,6 +604,7 @@ pub(crate) struct SeenCommunicator {
     /// As of [`Communicator::members`]; 0 if not known.
     pub(crate) members: u64,
     same: u32,
+    is_inter: bool,
     /// Its ranks in `MPI_COMM_WORLD`, if they are in a list.
     list: Vec<u32>,
 }
@@ -658,6 +659,8 @@ impl SeenCommunicators {
         let size = short(entry + offset_of!(Communicator, size))?;
         let same = short(entry + offset_of!(Communicator, same))?;
         let members = number(entry + offset_of!(Communicator, members))? as u64;
+        let mut inter = [0];
+        read(entry + offset_of!(Communicator, is_inter), &mut inter)?;
         let list = number(entry + offset_of!(Communicator, list))?;
         let words = short(list)? as usize;
         let listed = (size as usize).min(words.saturating_sub(FIRST)).min(RANKS_AT_MOST);
@@ -665,11 +668,21 @@ impl SeenCommunicators {
         read(list + FIRST * 4, &mut bytes)?;
         let (list, _) = bytes.as_chunks();
         let list = list.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-        Some(SeenCommunicator { size, members, same, list })
+        Some(SeenCommunicator { size, members, same, is_inter: inter != [0], list })
     }
 }
 
 impl SeenCommunicator {
+    /// Its ranks in `MPI_COMM_WORLD`, as ranges; none if not all of them are known, or it has two groups.
+    pub(crate) fn members_in_world(&self) -> Option<String> {
+        let mut all = (0..self.size)
+            .map(|rank| self.rank_in_world(rank))
+            .collect::<Option<Vec<u32>>>()
+            .filter(|_| !self.is_inter)?;
+        all.sort_unstable();
+        Some(all.into_iter().collect::<gyan_results::Ranges>().to_string())
+    }
+
     /// The rank in `MPI_COMM_WORLD` of one of its ranks, if that is known.
     pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
         if rank < self.same {

@@ -107,6 +107,7 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ProcessSeen) -> RankNow 
         operations,
         unknown_requests,
         communicator: call.as_ref().and_then(CallSeen::communicator),
+        members: call.as_ref().and_then(CallSeen::members),
         from: call.as_ref().and_then(CallSeen::place),
     }
 }
@@ -293,6 +294,14 @@ impl CallSeen<'_> {
     fn communicator(&self) -> Option<CommunicatorNow> {
         let has_one = self.row.arguments.contains(&"comm");
         has_one.then(|| self.process.communicator(self.handle()))
+    }
+
+    /// The ranks of its communicator, if it is not `MPI_COMM_WORLD`.
+    fn members(&self) -> Option<String> {
+        match self.communicator()? {
+            CommunicatorNow::Other(..) => self.process.known(self.handle()?)?.members_in_world(),
+            _ => None,
+        }
     }
 
     /// Where the call returns to: the file, by `/proc/PID/maps` (proc(5)), and where in it.
