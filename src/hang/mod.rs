@@ -8,6 +8,8 @@
 
 mod sentences;
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 mod waits;
 
@@ -22,7 +24,7 @@ use gyan_results::{
 use crate::input::directory::Directory;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
-use waits::{Collective, WaitGraph};
+use waits::WaitGraph;
 
 /// Ranks that have not moved for less than this may just be slow.
 const STILL_MS: u64 = 5_000;
@@ -131,10 +133,7 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
 /// Why the ranks do not go on, if that is clear.
 fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     let graph = WaitGraph::new(sentences.size, ranks);
-    let now = |rank: u32| match &graph.doing(rank)?.doing {
-        Doing::Still(now) => Some(now),
-        _ => None,
-    };
+    let now = |rank| graph.now(rank);
     let is_still = |rank: u32| {
         now(rank).is_some_and(|now| now.since_ms.saturating_add(STILL_MS) <= sentences.looked_ms)
     };
@@ -145,8 +144,9 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
             return None;
         }
         return Some(
-            missing(&graph, &knot, sentences)
+            gone(&graph, &knot, sentences)
                 .or_else(|| mismatch(&graph, &knot, sentences))
+                .or_else(|| finalized(&graph, &knot, sentences))
                 .unwrap_or_else(|| {
                     let ranks = graph.circle(&stuck, first, STARTS);
                     let steps: Vec<(u32, &RankNow)> =
@@ -167,51 +167,47 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     Some(HangCause { kind: HangKind::Straggler, ranks, sentence })
 }
 
-/// Ranks of which nothing can come any more, where some of those that are stuck wait for them: first those that died.
-fn missing(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
-    let has_died =
-        |rank: u32| graph.doing(rank).is_some_and(|rank| matches!(rank.doing, Doing::Gone(_)));
-    let has_ended = |rank: u32| graph.doing(rank).is_some_and(|rank| rank.doing == Doing::Ended);
-    let waiting_for = |is_missing: &dyn Fn(u32) -> bool| {
-        let waiting = graph.waiting_for(is_missing);
-        let waiting: Vec<u32> = waiting.into_iter().filter(|rank| knot.contains(rank)).collect();
-        let missing: Vec<u32> = graph.waited_for().filter(|rank| is_missing(*rank)).collect();
-        (!waiting.is_empty()).then_some((missing, waiting))
-    };
-    if let Some((ranks, waiting)) = waiting_for(&has_died) {
-        let sentence = sentences.gone(&ranks, &waiting);
-        return Some(HangCause { kind: HangKind::Gone, ranks, sentence });
-    }
-    let (ranks, waiting) = waiting_for(&has_ended)?;
-    let sentence = sentences.finalized(&ranks, &waiting, |rank| now_of(graph, rank));
-    Some(HangCause { kind: HangKind::Finalized, ranks, sentence })
+/// Which of the stuck ranks wait for such ranks, and for which of them.
+fn waiting_for(
+    graph: &WaitGraph,
+    knot: &[u32],
+    is_missing: impl Fn(&Doing) -> bool,
+) -> Option<(Vec<u32>, Vec<u32>)> {
+    let is_missing = |rank: u32| graph.doing(rank).is_some_and(|rank| is_missing(&rank.doing));
+    let waiting = graph.waiting_for(is_missing);
+    let waiting: Vec<u32> =
+        waiting.into_iter().filter(|rank| knot.binary_search(rank).is_ok()).collect();
+    let missing: Vec<u32> = graph.waited_for().filter(|rank| is_missing(*rank)).collect();
+    (!waiting.is_empty()).then_some((missing, waiting))
 }
 
-fn now_of<'a>(graph: &WaitGraph<'a>, rank: u32) -> Option<&'a RankNow> {
-    graph.doing(rank).and_then(|rank| of_doing(&rank.doing))
+/// Ranks that died, for which others wait.
+fn gone(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
+    let has_died = |doing: &Doing| matches!(doing, Doing::Gone(_));
+    let (ranks, waiting) = waiting_for(graph, knot, has_died)?;
+    let sentence = sentences.gone(&ranks, &waiting);
+    Some(HangCause { kind: HangKind::Gone, ranks, sentence })
 }
 
-/// Ranks of a communicator that are in different collective operations.
+/// Ranks of a communicator in different collective operations: those that are fewer, if there are any.
 fn mismatch(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
-    let mut communicators: BTreeMap<CommunicatorNow, BTreeMap<Collective, Vec<u32>>> =
-        BTreeMap::new();
-    for rank in knot {
-        let Some(collective) = now_of(graph, *rank).and_then(Collective::current) else { continue };
-        let all = communicators.entry(collective.communicator).or_default();
-        all.entry(collective).or_default().push(*rank);
-    }
-    let all = communicators.values().find(|all| all.len() > 1)?;
-    let mut groups: Vec<&Vec<u32>> = all.values().collect();
+    let mut groups = graph.mismatch(knot)?;
     groups.sort_by_key(|ranks| (ranks.len(), ranks.first().copied()));
-    let steps: Vec<(&[u32], &RankNow)> = groups
-        .iter()
-        .filter_map(|ranks| Some((&ranks[..], now_of(graph, *ranks.first()?)?)))
-        .collect();
+    let said: Vec<(&[u32], &RankNow)> =
+        groups.iter().filter_map(|ranks| Some((&ranks[..], graph.now(*ranks.first()?)?))).collect();
+    let sentence = sentences.mismatch(&said);
     let (most, few) = groups.split_last()?;
-    let is_decided = few.iter().all(|ranks| ranks.len() < most.len());
-    let others = if is_decided { few } else { &groups[..] };
-    let mut ranks: Vec<u32> = others.iter().flat_map(|ranks| ranks.iter().copied()).collect();
+    let others = if few.iter().all(|ranks| ranks.len() < most.len()) { few } else { &groups[..] };
+    let mut ranks: Vec<u32> = others.concat();
     ranks.sort_unstable();
-    let sentence = sentences.mismatch(&steps);
     Some(HangCause { kind: HangKind::Mismatch, ranks, sentence })
+}
+
+/// Ranks that have called `MPI_Finalize`, while others wait for them.
+fn finalized(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
+    let has_ended = |doing: &Doing| *doing == Doing::Ended;
+    let (ranks, waiting) = waiting_for(graph, knot, has_ended)?;
+    let first = waiting.first().and_then(|rank| Some((*rank, graph.now(*rank)?)));
+    let sentence = sentences.finalized(&ranks, &waiting, first);
+    Some(HangCause { kind: HangKind::Finalized, ranks, sentence })
 }

@@ -85,25 +85,24 @@ impl Sentences<'_> {
         )
     }
 
-    /// `last`: what a rank that waits does.
-    pub(super) fn finalized<'n>(
+    /// `first`: one that waits, and what it does.
+    pub(super) fn finalized(
         &self,
         ended: &[u32],
         waiting: &[u32],
-        now: impl Fn(u32) -> Option<&'n RankNow>,
+        first: Option<(u32, &RankNow)>,
     ) -> String {
-        let have = if ended.len() == 1 { "has" } else { "have" };
-        let first = waiting.iter().find_map(|rank| Some((*rank, now(*rank)?)));
+        let one = waiting.len() == 1;
         let first = first.map(|(rank, now)| {
-            let all = if waiting.len() > 1 { ", as others do for that" } else { "" };
-            let message = self.message(now, true);
-            format!(": rank {rank} waits in {}{}{message}{all}", name(now), self.place(now))
+            let who = if one { "it".to_owned() } else { format!("rank {rank}") };
+            format!(": {who} is in {}{}{}", name(now), self.place(now), self.message(now, true))
         });
         format!(
-            "{} {have} called MPI_Finalize, and {} still wait{} for {}{}",
+            "{} {} called MPI_Finalize, and {} still {} for {}{}",
             self.who(ended),
+            if ended.len() == 1 { "has" } else { "have" },
             self.who(waiting),
-            if waiting.len() == 1 { "s" } else { "" },
+            if one { "waits" } else { "wait, directly or through others," },
             if ended.len() == 1 { "it" } else { "them" },
             first.unwrap_or_default()
         )

@@ -32,6 +32,7 @@ impl Wait {
 /// Who waits for whom.
 pub(super) struct WaitGraph<'a> {
     ranks: Vec<Option<&'a RankDoing>>,
+    meetings: Meetings<'a>,
     /// First those of the ranks.
     waits: Vec<Wait>,
     /// By node, who waits for it.
@@ -53,10 +54,11 @@ const OF_ALL: [&str; 12] = [
     "MPI_Comm_split",
     "MPI_Comm_create",
 ];
-/// Operations in which every other rank needs something of the root.
-const FROM_ROOT: [&str; 3] = ["MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"];
 /// Operations that a rank may leave before others come, but in which it cannot stay without need of one of them.
-const OF_SOME: [&str; 10] = [
+const OF_SOME: [&str; 13] = [
+    "MPI_Bcast",
+    "MPI_Scatter",
+    "MPI_Scatterv",
     "MPI_Reduce",
     "MPI_Gather",
     "MPI_Gatherv",
@@ -79,17 +81,17 @@ fn base(function: &str) -> &str {
 
 /// A collective operation, as one of its ranks calls it: ranks whose operations differ do not meet.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Collective<'a> {
-    pub(super) communicator: CommunicatorNow,
-    pub(super) function: &'a str,
-    pub(super) root: Option<i32>,
+struct Collective<'a> {
+    communicator: CommunicatorNow,
+    function: &'a str,
+    root: Option<i32>,
 }
 
 impl<'a> Collective<'a> {
     /// The one that a rank is in, if it is known which ranks take part.
-    pub(super) fn current(now: &'a RankNow) -> Option<Collective<'a>> {
+    fn current(now: &'a RankNow) -> Option<Collective<'a>> {
         let function = base(now.function.as_deref()?);
-        let is_one = [&OF_ALL[..], &FROM_ROOT, &OF_SOME].iter().any(|all| all.contains(&function));
+        let is_one = [&OF_ALL[..], &OF_SOME].iter().any(|all| all.contains(&function));
         let communicator = now.communicator.filter(|_| now.in_mpi && is_one)?;
         let is_known = match communicator {
             CommunicatorNow::World => true,
@@ -207,7 +209,7 @@ impl<'a> WaitGraph<'a> {
         let wait = |(own, rank): (usize, &Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
             Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
             Some(Doing::Still(now)) if now.in_mpi && !may_be_under_way(own, &messages) => {
-                wait_of(now, own, anyone, &meetings)
+                wait_of(now, anyone, &meetings)
             }
             _ => Wait::Nobody,
         };
@@ -232,11 +234,19 @@ impl<'a> WaitGraph<'a> {
                 }
             }
         }
-        WaitGraph { ranks, waits, waiters }
+        WaitGraph { ranks, meetings, waits, waiters }
     }
 
     pub(super) fn doing(&self, rank: u32) -> Option<&'a RankDoing> {
         *self.ranks.get(rank as usize)?
+    }
+
+    /// What a rank does that does not move.
+    pub(super) fn now(&self, rank: u32) -> Option<&'a RankNow> {
+        match &self.doing(rank)?.doing {
+            Doing::Still(now) => Some(now),
+            _ => None,
+        }
     }
 
     /// The nodes that are ranks.
@@ -299,12 +309,47 @@ impl<'a> WaitGraph<'a> {
         self.as_ranks(nodes)
     }
 
+    /// Ranks of one communicator in different collective operations, by operation, if that is an error. It is none where
+    /// some are ahead: they have left an operation that others are still in. Nobody can have left one of [`OF_ALL`] that
+    /// others wait in; and if no rank is elsewhere, those that are behind could go on.
+    pub(super) fn mismatch(&self, knot: &[u32]) -> Option<Vec<Vec<u32>>> {
+        let is_stuck =
+            |rank: &usize| u32::try_from(*rank).is_ok_and(|rank| knot.binary_search(&rank).is_ok());
+        let mut communicators: BTreeMap<CommunicatorNow, Vec<(&Collective, &Meeting)>> =
+            BTreeMap::new();
+        for (collective, meeting) in &self.meetings {
+            if meeting.here.iter().all(is_stuck) {
+                communicators
+                    .entry(collective.communicator)
+                    .or_default()
+                    .push((collective, meeting));
+            }
+        }
+        communicators.into_values().find_map(|mut meetings| {
+            let here: BTreeSet<usize> =
+                meetings.iter().flat_map(|(_, meeting)| &meeting.here).copied().collect();
+            let is_away = |rank: &usize| {
+                let rank = self.ranks.get(*rank).copied().flatten();
+                rank.is_none_or(|rank| rank.doing != Doing::Ended)
+            };
+            let missing = meetings.first().map(|(_, meeting)| &meeting.missing)?;
+            if missing.iter().any(|rank| !here.contains(rank) && is_away(rank)) {
+                meetings.retain(|(collective, _)| OF_ALL.contains(&collective.function));
+            }
+            let groups = meetings
+                .iter()
+                .map(|(_, meeting)| self.as_ranks(meeting.here.iter().copied()).collect());
+            (meetings.len() > 1).then(|| groups.collect())
+        })
+    }
+
     /// A short circle of stuck ranks of which each waits for the next, near `from`.
     pub(super) fn circle(&self, stuck: &BTreeSet<u32>, from: u32, starts: usize) -> Vec<u32> {
         let is_stuck = |node: &usize| u32::try_from(*node).is_ok_and(|node| stuck.contains(&node));
         let near = self.breadth_first(from as usize, &is_stuck, None).1;
         let circles = near
             .into_iter()
+            .filter(|node| *node < self.ranks.len())
             .take(starts)
             .filter_map(|start| self.breadth_first(start, &is_stuck, Some(start)).0);
         let ranks = circles.map(|circle| self.as_ranks(circle.into_iter()).collect::<Vec<u32>>());
@@ -372,7 +417,7 @@ fn may_be_under_way(own: usize, messages: &[Vec<HalfMessage>]) -> bool {
 }
 
 /// For whom a rank waits in a call. `anyone`: the node that stands for any rank.
-fn wait_of(now: &RankNow, own: usize, anyone: usize, meetings: &Meetings) -> Wait {
+fn wait_of(now: &RankNow, anyone: usize, meetings: &Meetings) -> Wait {
     let node = |peer: Option<Peer>, communicator| match (peer?, communicator) {
         (Peer::World(rank), _) => Some(rank as usize),
         (Peer::Any, Some(CommunicatorNow::World)) => Some(anyone),
@@ -406,19 +451,10 @@ fn wait_of(now: &RankNow, own: usize, anyone: usize, meetings: &Meetings) -> Wai
     let Some(Meeting { node, missing, .. }) = collective.and_then(|own| meetings.get(&own)) else {
         return Wait::Nobody;
     };
-    let root = now.root.and_then(|root| usize::try_from(root).ok());
-    let in_world = now.communicator == Some(CommunicatorNow::World);
-    match root {
-        None if OF_ALL.contains(&function) => Wait::Any(vec![*node]),
-        Some(root)
-            if FROM_ROOT.contains(&function)
-                && in_world
-                && root != own
-                && missing.contains(&root) =>
-        {
-            Wait::Any(vec![root])
-        }
-        _ if missing.is_empty() => Wait::Nobody,
-        _ => Wait::Any(vec![node + 1]),
+    match missing.is_empty() {
+        true => Wait::Nobody,
+        false if OF_ALL.contains(&function) => Wait::Any(vec![*node]),
+        // The root may have left it.
+        false => Wait::Any(vec![node + 1]),
     }
 }

@@ -1,0 +1,424 @@
+//! Random MPI programs in a simulator that knows nothing of the wait-for graph: what the graph says of them is compared
+//! with what becomes of them.
+//!
+//! The simulator runs until only long computations and slow transfers are left, which is what a look at a job sees that
+//! has not moved for a while; then one of these ends, and so on.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{CommunicatorNow, Doing, HangKind, OperationNow, Peer, RankDoing, RankNow};
+
+use super::tests::{NOW_MS, call, of_ranks};
+use super::waits::WaitGraph;
+
+const TAGS: u64 = 2;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn rank(&mut self, size: usize) -> usize {
+        usize::try_from(self.below(size as u64)).unwrap()
+    }
+
+    fn tag(&mut self) -> i32 {
+        i32::try_from(self.below(TAGS)).unwrap()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Way {
+    /// Ends when it is in the system's buffers.
+    Eager,
+    /// Ends when it is received.
+    Rendezvous,
+    /// As such, and takes long.
+    Slow,
+}
+
+#[derive(Clone, Debug)]
+enum Half {
+    Send { to: usize, tag: i32, way: Way },
+    Receive { from: Option<usize>, tag: Option<i32> },
+}
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Collective {
+    Barrier,
+    Allreduce,
+    Bcast(usize),
+    Reduce(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Blocking(Half),
+    /// Several nonblocking operations, and the wait for all of them.
+    Waitall(Vec<Half>),
+    Collective(Collective),
+    Compute,
+}
+
+fn random_half(random: &mut Random, rank: usize, size: usize) -> Half {
+    let other = (rank + 1 + random.rank(size - 1)) % size;
+    if random.below(2) == 0 {
+        let way = [Way::Eager, Way::Rendezvous, Way::Slow][random.rank(3)];
+        Half::Send { to: other, tag: random.tag(), way }
+    } else {
+        let from = (random.below(4) > 0).then_some(other);
+        let tag = (random.below(4) > 0).then(|| random.tag());
+        Half::Receive { from, tag }
+    }
+}
+
+fn random_collective(random: &mut Random, size: usize) -> Collective {
+    match random.below(4) {
+        0 => Collective::Barrier,
+        1 => Collective::Allreduce,
+        2 => Collective::Bcast(random.rank(size)),
+        _ => Collective::Reduce(random.rank(size)),
+    }
+}
+
+/// Mostly what belongs together, and some steps that do not.
+fn random_program(random: &mut Random) -> Vec<Vec<Step>> {
+    let size = 2 + random.rank(4);
+    let mut ranks: Vec<Vec<Step>> = vec![Vec::new(); size];
+    for _ in 0..1 + random.below(5) {
+        match random.below(3) {
+            0 => {
+                let collective = random_collective(random, size);
+                for steps in &mut ranks {
+                    steps.push(Step::Collective(collective));
+                }
+            }
+            1 => {
+                let (from, tag) = (random.rank(size), random.tag());
+                let to = (from + 1 + random.rank(size - 1)) % size;
+                let way = [Way::Eager, Way::Rendezvous, Way::Slow][random.rank(3)];
+                let send = Half::Send { to, tag, way };
+                let receive = Half::Receive { from: Some(from), tag: Some(tag) };
+                ranks[from].push(Step::Blocking(send));
+                ranks[to].push(if random.below(2) == 0 {
+                    Step::Blocking(receive)
+                } else {
+                    Step::Waitall(vec![receive])
+                });
+            }
+            _ => {
+                let rank = random.rank(size);
+                ranks[rank].push(Step::Compute);
+            }
+        }
+    }
+    for _ in 0..random.below(3) {
+        let rank = random.rank(size);
+        let step = match random.below(3) {
+            0 => Step::Blocking(random_half(random, rank, size)),
+            1 => Step::Waitall((0..2).map(|_| random_half(random, rank, size)).collect()),
+            _ => Step::Collective(random_collective(random, size)),
+        };
+        let at = random.rank(ranks[rank].len() + 1);
+        ranks[rank].insert(at, step);
+    }
+    ranks
+}
+
+/// An operation that was started.
+#[derive(Clone, Debug)]
+struct Started {
+    rank: usize,
+    half: Half,
+    /// The other side was found.
+    is_matched: bool,
+    is_done: bool,
+}
+
+struct Simulation<'a> {
+    program: &'a [Vec<Step>],
+    /// The step that each rank is in.
+    at: Vec<usize>,
+    /// Whether it has started what it does in that step.
+    has_entered: Vec<bool>,
+    started: Vec<Started>,
+    /// The pairs of slow messages.
+    under_way: Vec<[usize; 2]>,
+    /// By position and operation: who has come.
+    arrived: BTreeMap<(usize, Collective), Vec<usize>>,
+    /// By rank: collective operations before this one.
+    collectives: Vec<usize>,
+    /// The order in which ranks hand on what a root has.
+    is_chain: bool,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(program: &'a [Vec<Step>], is_chain: bool) -> Simulation<'a> {
+        let size = program.len();
+        Simulation {
+            program,
+            at: vec![0; size],
+            has_entered: vec![false; size],
+            started: Vec::new(),
+            under_way: Vec::new(),
+            arrived: BTreeMap::new(),
+            collectives: vec![0; size],
+            is_chain,
+        }
+    }
+
+    fn step(&self, rank: usize) -> Option<&'a Step> {
+        self.program[rank].get(self.at[rank])
+    }
+
+    fn enter(&mut self, rank: usize) {
+        if std::mem::replace(&mut self.has_entered[rank], true) {
+            return;
+        }
+        let halves = match self.step(rank) {
+            Some(Step::Blocking(half)) => vec![half.clone()],
+            Some(Step::Waitall(halves)) => halves.clone(),
+            Some(Step::Collective(collective)) => {
+                let key = (self.collectives[rank], *collective);
+                self.arrived.entry(key).or_default().push(rank);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        for half in halves {
+            let is_done = matches!(half, Half::Send { way: Way::Eager, .. });
+            self.started.push(Started { rank, half, is_matched: false, is_done });
+        }
+    }
+
+    /// Messages of one rank to another are received in the order in which they were sent.
+    fn match_messages(&mut self) {
+        for receive in 0..self.started.len() {
+            let Started { rank, half: Half::Receive { from, tag }, is_matched: false, .. } =
+                self.started[receive].clone()
+            else {
+                continue;
+            };
+            let send = self.started.iter().position(|other| {
+                let Half::Send { to, tag: sent, .. } = other.half else { return false };
+                !other.is_matched
+                    && to == rank
+                    && from.is_none_or(|from| from == other.rank)
+                    && tag.is_none_or(|tag| tag == sent)
+            });
+            let Some(send) = send else { continue };
+            let is_slow = matches!(self.started[send].half, Half::Send { way: Way::Slow, .. });
+            for side in [send, receive] {
+                self.started[side].is_matched = true;
+                self.started[side].is_done |= !is_slow;
+            }
+            if is_slow {
+                self.under_way.push([send, receive]);
+            }
+        }
+    }
+
+    fn may_leave(&self, rank: usize) -> bool {
+        let size = self.program.len();
+        match self.step(rank) {
+            Some(Step::Compute) | None => false,
+            Some(Step::Blocking(_) | Step::Waitall(_)) => {
+                self.started.iter().filter(|own| own.rank == rank).all(|own| own.is_done)
+            }
+            Some(Step::Collective(collective)) => {
+                let key = (self.collectives[rank], *collective);
+                let here = |rank: usize| self.arrived[&key].contains(&rank);
+                match collective {
+                    Collective::Barrier | Collective::Allreduce => (0..size).all(here),
+                    // Everyone on the way from the root has come.
+                    Collective::Bcast(root) => {
+                        let place = (rank + size - root) % size;
+                        let first = if self.is_chain { 0 } else { place };
+                        here(*root) && (first..place).all(|place| here((root + place) % size))
+                    }
+                    Collective::Reduce(root) => {
+                        let place = (rank + size - root) % size;
+                        let last = if self.is_chain || place == 0 { size } else { place + 1 };
+                        (place + 1..last).all(|place| here((root + place) % size))
+                    }
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, rank: usize) {
+        if let Some(Step::Collective(_)) = self.step(rank) {
+            self.collectives[rank] += 1;
+        }
+        self.at[rank] += 1;
+        self.has_entered[rank] = false;
+        // Eager messages stay on their way.
+        let is_over = |own: &Started| own.rank == rank && (own.is_matched || !own.is_done);
+        for own in &mut self.started {
+            if is_over(own) {
+                own.rank = usize::MAX;
+            }
+        }
+    }
+
+    /// Until only long computations and slow transfers are left.
+    fn settle(&mut self) {
+        loop {
+            (0..self.program.len()).for_each(|rank| self.enter(rank));
+            self.match_messages();
+            let free: Vec<usize> =
+                (0..self.program.len()).filter(|rank| self.may_leave(*rank)).collect();
+            if free.is_empty() {
+                return;
+            }
+            free.into_iter().for_each(|rank| self.leave(rank));
+        }
+    }
+
+    /// Ends one of the computations and slow transfers; false if there are none.
+    fn goes_on(&mut self, random: &mut Random) -> bool {
+        let computing: Vec<usize> = (0..self.program.len())
+            .filter(|rank| matches!(self.step(*rank), Some(Step::Compute)))
+            .collect();
+        let all = computing.len() + self.under_way.len();
+        if all == 0 {
+            return false;
+        }
+        let chosen = random.rank(all);
+        match computing.get(chosen) {
+            Some(rank) => self.leave(*rank),
+            None => {
+                for side in self.under_way.swap_remove(chosen - computing.len()) {
+                    self.started[side].is_done = true;
+                }
+            }
+        }
+        true
+    }
+
+    /// What a look at the ranks sees.
+    fn look(&self) -> Vec<RankDoing> {
+        let doing = |rank: usize| match self.step(rank) {
+            None => Doing::Ended,
+            Some(Step::Compute) => Doing::Still(RankNow { in_mpi: false, ..call("MPI_Send") }),
+            Some(Step::Blocking(half)) => Doing::Still(blocking(half)),
+            Some(Step::Waitall(halves)) => {
+                let operations = halves.iter().map(operation).collect();
+                let requests = Some(halves.len() as u64);
+                Doing::Still(RankNow { operations, requests, ..call("MPI_Waitall") })
+            }
+            Some(Step::Collective(collective)) => {
+                let (function, root) = match collective {
+                    Collective::Barrier => ("MPI_Barrier", None),
+                    Collective::Allreduce => ("MPI_Allreduce", None),
+                    Collective::Bcast(root) => ("MPI_Bcast", i32::try_from(*root).ok()),
+                    Collective::Reduce(root) => ("MPI_Reduce", i32::try_from(*root).ok()),
+                };
+                Doing::Still(RankNow { root, ..call(function) })
+            }
+        };
+        let rank = |rank: usize| RankDoing {
+            rank: u32::try_from(rank).unwrap(),
+            host: "n1".into(),
+            doing: doing(rank),
+        };
+        (0..self.program.len()).map(rank).collect()
+    }
+}
+
+fn world(rank: usize) -> Peer {
+    Peer::World(u32::try_from(rank).unwrap())
+}
+
+fn blocking(half: &Half) -> RankNow {
+    match half {
+        Half::Send { to, tag, .. } => {
+            RankNow { dest: Some(world(*to)), tag: Some(*tag), ..call("MPI_Send") }
+        }
+        Half::Receive { from, tag } => {
+            let source = Some(from.map_or(Peer::Any, world));
+            RankNow { source, tag: *tag, ..call("MPI_Recv") }
+        }
+    }
+}
+
+fn operation(half: &Half) -> OperationNow {
+    let RankNow { source, dest, tag, .. } = blocking(half);
+    let function = if source.is_some() { "MPI_Irecv" } else { "MPI_Isend" };
+    OperationNow {
+        function: function.into(),
+        peer: source.or(dest),
+        tag,
+        communicator: CommunicatorNow::World,
+    }
+}
+
+/// Whether two ranks differ in a collective operation at the same position, as far as they have come.
+fn differ(program: &[Vec<Step>], at: &[usize]) -> bool {
+    let all: Vec<Vec<Collective>> = program
+        .iter()
+        .zip(at)
+        .map(|(steps, at)| {
+            let steps = steps.iter().take(at + 1);
+            let collective = |step: &Step| match step {
+                Step::Collective(collective) => Some(*collective),
+                _ => None,
+            };
+            steps.filter_map(collective).collect()
+        })
+        .collect();
+    let differ = |one: &Vec<Collective>, other: &Vec<Collective>| {
+        one.iter().zip(other).any(|(one, other)| one != other)
+    };
+    // One that has ended has left out what others are still in.
+    let has_ended = |rank: usize| at[rank] >= program[rank].len();
+    (0..all.len()).any(|one| {
+        (0..all.len()).any(|other| {
+            differ(&all[one], &all[other]) || has_ended(one) && all[one].len() < all[other].len()
+        })
+    })
+}
+
+#[test]
+fn who_is_said_to_be_stuck_never_goes_on_and_most_who_never_go_on_are_found() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut hung, mut found, mut mismatches) = (0, 0, 0);
+    for _ in 0..20_000 {
+        let program = random_program(&mut random);
+        let mut simulation = Simulation::new(&program, random.below(2) == 0);
+        // Who was said to be stuck, and the step that it was in.
+        let mut said: BTreeMap<u32, usize> = BTreeMap::new();
+        loop {
+            simulation.settle();
+            for (rank, at) in &said {
+                assert_eq!(simulation.at[*rank as usize], *at, "rank {rank} of {program:#?}");
+            }
+            let ranks = simulation.look();
+            let size = u32::try_from(program.len()).unwrap();
+            for rank in WaitGraph::new(size, &ranks).stuck() {
+                if rank < size && ranks[rank as usize].doing != Doing::Ended {
+                    said.entry(rank).or_insert(simulation.at[rank as usize]);
+                }
+            }
+            let now = of_ranks(size, ranks);
+            assert_eq!(now.looked_ms, NOW_MS);
+            if now.cause.as_ref().is_some_and(|cause| cause.kind == HangKind::Mismatch) {
+                mismatches += 1;
+                assert!(differ(&program, &simulation.at), "{now:#?}\n{program:#?}");
+            }
+            if !simulation.goes_on(&mut random) {
+                let left = (0..program.len()).filter(|rank| simulation.step(*rank).is_some());
+                hung += left.count();
+                found += said.len();
+                break;
+            }
+        }
+    }
+    assert!(hung > 1000 && mismatches > 100, "{hung} {mismatches}");
+    assert!(found * 10 > hung * 9, "{found} of {hung}");
+}
