@@ -5,7 +5,7 @@
 //! sends SIGTERM before it kills). The keeper ends when no rank is left and everything is written. If a file
 //! system hangs, so do threads of the keeper, but the ranks continue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::{self, File};
 use std::io;
@@ -495,18 +495,20 @@ impl KeeperProcess {
 
     /// Looks at what the ranks do, and has it written when one has not moved for a while, or moves again.
     fn look_now_and_then(&self, look: &dyn LookAtRank) {
+        let mut due = Instant::now();
+        let mut changed: BTreeSet<RunPlace> = BTreeSet::new();
         loop {
             thread::sleep(BETWEEN_LOOKS);
             let ranks = held(&self.state).ranks.clone();
             let here = ranks.iter().filter(|rank| *held(&rank.stage) == RankStage::Here);
-            let changed: Vec<&RunPlace> = here
-                .filter(|rank| rank.look(look))
-                .filter_map(|rank| rank.hello.live.as_ref())
-                .collect();
-            if let Some(apart) = changed.iter().map(|place| rate_in(place).0).max() {
+            let news = here.filter(|rank| rank.look(look));
+            changed.extend(news.filter_map(|rank| rank.hello.live.clone()));
+            let apart = changed.iter().map(|place| rate_in(place).0).max();
+            if let Some(apart) = apart.filter(|_| due <= Instant::now()) {
+                changed.clear();
+                due = Instant::now() + apart;
                 held(&self.state).news = true;
                 self.changed.notify_all();
-                thread::sleep(apart.saturating_sub(BETWEEN_LOOKS));
             }
         }
     }
