@@ -47,6 +47,16 @@ pub struct RankNow {
     /// Where the call was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallPlace>,
+    /// The same of its other threads that call MPI, if it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<RankNow>,
+}
+
+impl RankNow {
+    /// What each of its threads does.
+    pub fn each_thread(&self) -> impl Iterator<Item = &RankNow> {
+        std::iter::once(self).chain(&self.threads)
+    }
 }
 
 /// An operation that was started.

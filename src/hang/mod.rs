@@ -96,7 +96,7 @@ fn of_doing(doing: &Doing) -> Option<&RankNow> {
 /// What ranks of a group have in common.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 enum Alike<'a> {
-    Still(bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>),
+    Still(bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
     Moves,
     NotSeen(&'a str),
     Gone,
@@ -109,7 +109,8 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
         let key = match &rank.doing {
             Doing::Still(now) => {
                 let communicator = now.communicator.filter(|_| now.in_mpi);
-                Alike::Still(now.in_mpi, now.function.as_deref(), communicator, now.from.as_ref())
+                let (function, from) = (now.function.as_deref(), now.from.as_ref());
+                Alike::Still(now.in_mpi, function, communicator, from, now.threads.len())
             }
             Doing::Moves => Alike::Moves,
             Doing::NotSeen(why) => Alike::NotSeen(why),

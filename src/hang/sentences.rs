@@ -56,12 +56,34 @@ impl Sentences<'_> {
                 if numbers && now.number > 0 {
                     let _ = write!(text, " ({own} {} call of it)", ordinal(now.number));
                 }
+                text += &self.threads(now, one);
                 text
             }
             Doing::Still(now) => {
                 let last = if now.function.is_some() { self.last_of(now) } else { String::new() };
                 format!("{who} {verb} in {own} own code{last}")
             }
+        }
+    }
+
+    /// What the other threads of a rank do.
+    fn threads(&self, now: &RankNow, one: bool) -> String {
+        const AT_MOST: usize = 2;
+        match now.threads.len() {
+            0 => String::new(),
+            more if one && more <= AT_MOST => {
+                let mut text = String::new();
+                for now in &now.threads {
+                    let what = if now.in_mpi {
+                        format!("in {}{}{}", name(now), self.place(now), self.message(now, true))
+                    } else {
+                        format!("in its own code{}", self.last_of(now))
+                    };
+                    let _ = write!(text, "; another thread of it is {what}");
+                }
+                text
+            }
+            more => format!(", with one of {} threads that call MPI", more + 1),
         }
     }
 

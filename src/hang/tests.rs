@@ -20,6 +20,7 @@ pub(super) fn call(function: &str) -> RankNow {
         communicator: Some(CommunicatorNow::World),
         members: None,
         from: None,
+        threads: Vec::new(),
     }
 }
 
@@ -179,6 +180,33 @@ fn a_rank_in_its_own_code_is_a_straggler_and_one_that_is_gone_comes_first() {
     let root = |root| Doing::Still(RankNow { root: Some(root), ..call("MPI_Bcast") });
     let waits_for_root = cause_of(vec![root(1), own_code(), root(1)]);
     assert_eq!(waits_for_root, Some((HangKind::Straggler, vec![1])));
+}
+
+#[test]
+fn a_rank_is_stuck_if_all_of_its_threads_are() {
+    let with = |first: Doing, threads: Vec<Doing>| match first {
+        Doing::Still(now) => {
+            let threads = threads.into_iter().map(|doing| match doing {
+                Doing::Still(now) => now,
+                other => panic!("{other:?}"),
+            });
+            Doing::Still(RankNow { threads: threads.collect(), ..now })
+        }
+        other => other,
+    };
+    let deadlock = Some((HangKind::Deadlock, vec![0, 1]));
+    assert_eq!(cause_of(vec![with(receive(1), vec![barrier()]), receive(0)]), deadlock);
+    assert_eq!(cause_of(vec![with(receive(1), vec![own_code()]), receive(0)]), None);
+    // Its other thread sends what rank 1 waits for.
+    let send =
+        Doing::Still(RankNow { dest: Some(Peer::World(1)), tag: Some(7), ..call("MPI_Send") });
+    assert_eq!(cause_of(vec![with(receive(1), vec![send]), receive(0)]), None);
+    let now = of(vec![with(receive(1), vec![barrier()]), receive(0)]);
+    assert_eq!(
+        now.groups[0].sentence,
+        "rank 0 is in MPI_Recv for a message with tag 7 from rank 1 (its 1st call of it); another thread of it is in \
+         MPI_Barrier"
+    );
 }
 
 #[test]

@@ -117,22 +117,25 @@ fn meetings<'a>(ranks: &[Option<&'a RankDoing>], first: usize) -> Meetings<'a> {
     let mut meetings: Meetings = BTreeMap::new();
     for (number, rank) in ranks.iter().enumerate() {
         let Some(Doing::Still(now)) = rank.map(|rank| &rank.doing) else { continue };
-        let Some(collective) = Collective::current(now) else { continue };
-        let node = first + 2 * meetings.len();
-        let meeting = meetings.entry(collective).or_insert_with(|| {
-            let missing = match (&now.members, collective.communicator) {
-                (_, CommunicatorNow::World) | (None, _) => (0..first).collect(),
-                (Some(members), _) => members
-                    .parse::<Ranges>()
-                    .unwrap_or_default()
-                    .iter()
-                    .map(|rank| rank as usize)
-                    .take_while(|rank| *rank < first)
-                    .collect(),
-            };
-            Meeting { node, here: BTreeSet::new(), missing }
-        });
-        meeting.here.insert(number);
+        for (now, collective) in
+            now.each_thread().filter_map(|now| Some((now, Collective::current(now)?)))
+        {
+            let node = first + 2 * meetings.len();
+            let meeting = meetings.entry(collective).or_insert_with(|| {
+                let missing = match (&now.members, collective.communicator) {
+                    (_, CommunicatorNow::World) | (None, _) => (0..first).collect(),
+                    (Some(members), _) => members
+                        .parse::<Ranges>()
+                        .unwrap_or_default()
+                        .iter()
+                        .map(|rank| rank as usize)
+                        .take_while(|rank| *rank < first)
+                        .collect(),
+                };
+                Meeting { node, here: BTreeSet::new(), missing }
+            });
+            meeting.here.insert(number);
+        }
     }
     for Meeting { here, missing, .. } in meetings.values_mut() {
         missing.retain(|rank| !here.contains(rank));
@@ -208,8 +211,8 @@ impl<'a> WaitGraph<'a> {
         let messages: Vec<Vec<HalfMessage>> = ranks.iter().map(|rank| halves(*rank)).collect();
         let wait = |(own, rank): (usize, &Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
             Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
-            Some(Doing::Still(now)) if now.in_mpi && !may_be_under_way(own, &messages) => {
-                wait_of(now, anyone, &meetings)
+            Some(Doing::Still(now)) if !may_be_under_way(own, &messages) => {
+                wait_of_threads(now, anyone, &meetings)
             }
             _ => Wait::Nobody,
         };
@@ -395,7 +398,10 @@ impl<'a> WaitGraph<'a> {
 /// The messages of the call that a rank is in.
 fn halves(rank: Option<&RankDoing>) -> Vec<HalfMessage> {
     match rank.map(|rank| &rank.doing) {
-        Some(Doing::Still(now)) if now.in_mpi => HalfMessage::of_call(now),
+        Some(Doing::Still(now)) => {
+            let threads = now.each_thread().filter(|now| now.in_mpi);
+            threads.flat_map(HalfMessage::of_call).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -414,6 +420,24 @@ fn may_be_under_way(own: usize, messages: &[Vec<HalfMessage>]) -> bool {
             Peer::Nobody => false,
         }
     })
+}
+
+/// For whom a rank waits: if several of its threads call MPI, it is stuck if all of them are.
+fn wait_of_threads(now: &RankNow, anyone: usize, meetings: &Meetings) -> Wait {
+    if now.each_thread().any(|now| !now.in_mpi) {
+        return Wait::Nobody;
+    }
+    if now.threads.is_empty() {
+        return wait_of(now, anyone, meetings);
+    }
+    let mut all = Vec::new();
+    for now in now.each_thread() {
+        match wait_of(now, anyone, meetings) {
+            Wait::Any(others) | Wait::All(others) => all.extend(others),
+            Wait::Nobody | Wait::Forever => return Wait::Nobody,
+        }
+    }
+    Wait::Any(all)
 }
 
 /// For whom a rank waits in a call. `anyone`: the node that stands for any rank.

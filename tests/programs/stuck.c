@@ -8,6 +8,8 @@
  * any         rank 0 receives from any rank, and each of the others from rank 0
  * waitall     rank 0 waits for messages of ranks 1 and 2, which rank 1 has sent and rank 2 has not: it receives from rank 0
  * straggler   rank 3 computes while the others wait in a barrier
+ * split       rank 0 is in a barrier of ranks 0 and 1, and rank 1 receives from rank 0; ranks 2 and 3 are in one of all
+ * finalize    rank 3 is in MPI_Finalize while the others are in a barrier
  * sender      rank 0 receives from any rank, of which rank 3 computes and could send; the others receive from rank 0
  * healthy     they go on exchanging messages
  */
@@ -41,6 +43,7 @@ static void compute(void) {
 
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
+    alarm(600);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -89,6 +92,19 @@ int main(int argc, char **argv) {
         if (rank == 3)
             compute();
         barrier();
+    } else if (!strcmp(what, "split")) {
+        MPI_Comm half;
+        MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+        for (int i = 0; i < 3; i++)
+            MPI_Barrier(half);
+        if (rank == 0)
+            MPI_Barrier(half); /* half */
+        if (rank == 1)
+            receive(0, 6);
+        barrier();
+    } else if (!strcmp(what, "finalize")) {
+        if (rank < 3)
+            barrier();
     } else if (!strcmp(what, "sender")) {
         if (rank == 3)
             compute();
@@ -99,9 +115,11 @@ int main(int argc, char **argv) {
         for (int to = 1; rank == 0 && to < 3; to++)
             MPI_Send(&x, 1, MPI_INT, to, 3, MPI_COMM_WORLD);
     } else {
-        for (int i = 0; access("go", F_OK) != 0; i++) {
+        for (int go = 0, i = 0; !go; i++) {
+            int seen = access("go", F_OK) == 0;
             ring(i);
             usleep(1000);
+            MPI_Allreduce(&seen, &go, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         }
     }
     MPI_Finalize();

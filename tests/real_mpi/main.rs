@@ -13,6 +13,7 @@ mod calls;
 mod checks;
 mod cluster;
 mod findings;
+mod hang;
 mod launching;
 mod manual;
 mod queues;

@@ -18,19 +18,31 @@ use crate::faults::inject;
 /// Large enough that a snapshot is taken at each of the few calls.
 pub(super) const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
 
-/// A program that runs until it is told to end: `tests/programs/waits.c`.
-pub(super) struct Waiting {
+/// A program that runs until it is told to end, by a file `go`.
+pub(crate) struct Waiting {
     launcher: Child,
-    pub(super) here: TempDir,
+    pub(crate) here: TempDir,
 }
 
 impl Waiting {
-    /// Starts it on two ranks, and waits until both wait.
+    /// Starts `tests/programs/waits.c` on two ranks, and waits until both wait.
     pub(super) fn start(mpi: Mpi, settings: &[(&str, &str)]) -> Waiting {
+        let program = mpi.program("waits").display().to_string();
+        let waiting = Waiting::launch(&mpi.mpirun(2), &[program], settings);
+        for rank in 0..2 {
+            assert!(comes_true(|| waiting.pid(rank).is_some()), "{mpi:?}: rank {rank} never waits");
+        }
+        waiting
+    }
+
+    /// Starts a program under a launcher.
+    pub(crate) fn launch(
+        mpirun: &[String],
+        program: &[String],
+        settings: &[(&str, &str)],
+    ) -> Waiting {
         let here = TempDir::new().unwrap();
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program("waits").display().to_string());
-        let mut command = command(&words);
+        let mut command = command(&[mpirun, program].concat());
         command.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", "profile");
         command.envs(settings.iter().copied()).env("GYAN_NOTICES", "warnings");
         let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
@@ -41,11 +53,7 @@ impl Waiting {
             .stderr(fs::File::create(here.path().join("stderr")).unwrap())
             .spawn()
             .unwrap();
-        let waiting = Waiting { launcher, here };
-        for rank in 0..2 {
-            assert!(comes_true(|| waiting.pid(rank).is_some()), "{mpi:?}: rank {rank} never waits");
-        }
-        waiting
+        Waiting { launcher, here }
     }
 
     /// The process id of a rank, which it writes when it begins to wait.
@@ -54,7 +62,7 @@ impl Waiting {
         text.strip_suffix('\n')?.parse().ok()
     }
 
-    fn directory(&self) -> std::path::PathBuf {
+    pub(crate) fn directory(&self) -> std::path::PathBuf {
         self.here.path().join("profile")
     }
 
@@ -70,7 +78,7 @@ impl Waiting {
     }
 
     /// The launcher ends when its ranks have ended.
-    pub(super) fn end(&mut self) -> i32 {
+    pub(crate) fn end(&mut self) -> i32 {
         let mut status = None;
         let ended = comes_true(|| {
             status = self.launcher.try_wait().unwrap();
@@ -86,6 +94,9 @@ impl Drop for Waiting {
         // A test that failed leaves nothing behind.
         fs::write(self.here.path().join("go"), "").unwrap();
         if self.launcher.try_wait().unwrap().is_none() {
+            // It ends its ranks, which may hang.
+            let _ = kill_process(Pid::from_child(&self.launcher), Signal::TERM);
+            comes_true(|| self.launcher.try_wait().unwrap().is_some());
             let _ = self.launcher.kill();
             let _ = self.launcher.wait();
         }

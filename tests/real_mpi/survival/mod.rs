@@ -7,5 +7,5 @@ mod frozen;
 mod harmless;
 mod hostile;
 mod limits;
-mod live;
+pub(crate) mod live;
 pub(crate) mod reduce;

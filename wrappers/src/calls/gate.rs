@@ -546,6 +546,14 @@ impl Scope {
         matches!(self.caller, Caller::Alone)
     }
 
+    /// The ledger of the thread that makes the call, if it is one of several and has it to itself.
+    pub(crate) fn thread(&self) -> Option<&'static Ledger> {
+        match self.caller {
+            Caller::Thread(ledger) if !ledger.is_shared() => Some(ledger),
+            _ => None,
+        }
+    }
+
     /// Where to count the call, if the program makes it during a run.
     pub(crate) fn ledger(&self) -> Option<&'static Ledger> {
         match self.caller {

@@ -12,11 +12,13 @@ use std::collections::BTreeMap;
 use std::iter;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
+use crate::calls::now::ThreadNow;
 use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
 use crate::mpi::functions::{Function, LEN, functions, values, waits_for_others as waits};
@@ -102,6 +104,8 @@ pub(crate) struct Ledger {
     /// The phase in which calls are being timed.
     phase: Counter,
     gaps: Gaps,
+    /// What the thread is doing, if it has this ledger to itself.
+    pub(crate) now: ThreadNow,
 }
 
 /// The program's own code between two calls, while not every call is timed: a gap belongs to the function that was
@@ -212,6 +216,7 @@ impl Ledger {
             limited: AtomicBool::new(false),
             phase: Counter::new(0),
             gaps: Gaps::new(),
+            now: ThreadNow::new(),
         }
     }
 
@@ -679,6 +684,9 @@ pub(crate) fn calls_at(function: Function) -> usize {
         + std::mem::offset_of!(FunctionCounts, calls)
 }
 
+/// Where in a ledger is what its thread is doing.
+pub(crate) const NOW_AT: usize = std::mem::offset_of!(Ledger, now);
+
 /// A ledger that does not belong to the process, for a forked copy in which locks may be held by no living
 /// thread.
 #[cfg(test)]
@@ -692,6 +700,10 @@ static PASSED: Counter = Counter::new(0);
 /// For threads without ledgers of their own: there was no memory, or they need none.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec::new() });
+
+/// For the keeper: the addresses of the ledgers of threads, and then 0.
+pub(crate) static LISTED: [AtomicUsize; LEDGERS_AT_MOST] =
+    [const { AtomicUsize::new(0) }; LEDGERS_AT_MOST];
 
 /// The ledgers of threads.
 struct Ledgers {
@@ -763,6 +775,9 @@ pub(crate) fn new_ledger() -> &'static Ledger {
         }
         _ => {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+            if let Some(place) = LISTED.get(ledgers.all.len()) {
+                place.store(ptr::from_ref(ledger).addr(), Ordering::Relaxed);
+            }
             ledgers.all.push(ledger);
             budget().set_threads(ledgers.in_use());
             // The last one is shared from its first use, so that no thread ever adds to it without the lock.
@@ -774,6 +789,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
 
 /// The thread that had this ledger to itself ends: the next new thread adds to it.
 pub(crate) fn give_back(ledger: &'static Ledger) {
+    ledger.now.ends();
     let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     if !alloc::is_short() {
         ledgers.free.push(ledger);

@@ -2,13 +2,14 @@
 //! arguments that say for whom it waits. The keeper reads them, with the gate, from the memory of a rank that may be stuck
 //! (`process_vm_readv(2)`), so that they cost a store each and nothing else.
 //!
-//! Only for programs in which one thread calls MPI.
+//! Where any thread may call MPI, each leaves the same in its ledger, and its arguments stay on its stack.
 
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::requests::Started;
+use crate::mpi::functions::Function;
 
 /// How many arguments of a call have a place.
 pub(crate) const WORDS: usize = 12;
@@ -17,7 +18,7 @@ pub(crate) const WORDS: usize = 12;
 #[repr(C)]
 pub(crate) struct Now {
     /// Where on the stack its return address lies, and behind it the arguments from the seventh on (System V ABI for x86-64,
-    /// 3.2.3); 0 for a call whose arguments are all here.
+    /// 3.2.3). For a call whose arguments are all here it is [`COUNTED_AFTER`] or [`COUNTED_BEFORE`].
     stack: AtomicUsize,
     /// The return address of such a call; 0 if it is not known.
     caller: AtomicUsize,
@@ -32,14 +33,74 @@ pub(crate) static NOW: Now = Now {
 };
 
 impl Now {
-    /// A call of the only thread that calls MPI, on any path but the fastest.
+    /// A call of the only thread that calls MPI, on any path but the fastest. `is_counted`: already.
     #[inline]
-    pub(crate) fn came_in_words(&self, words: &[usize], caller: usize) {
-        self.stack.store(0, Ordering::Relaxed);
+    pub(crate) fn came_in_words(&self, words: &[usize], caller: usize, is_counted: bool) {
+        self.stack.store(usize::from(is_counted), Ordering::Relaxed);
         self.caller.store(caller, Ordering::Relaxed);
         for (place, word) in self.words.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
+    }
+}
+
+const COUNTED_AFTER: usize = 0;
+const COUNTED_BEFORE: usize = 1;
+
+/// The call that one of several threads is in, or its last one.
+#[repr(C)]
+pub(crate) struct ThreadNow {
+    /// The function, plus 1; 0 before the first call and after the end of the thread.
+    called: AtomicUsize,
+    caller: AtomicUsize,
+    /// Where its arguments are; 0 while the thread is in its own code.
+    words: AtomicUsize,
+    /// How many of them there are, whether the call is counted already, and whether it is from Fortran.
+    form: AtomicUsize,
+}
+
+const COUNTED: usize = 1 << 8;
+const FORTRAN: usize = 1 << 9;
+
+impl ThreadNow {
+    pub(crate) const fn new() -> ThreadNow {
+        let [called, caller, words, form] = [const { AtomicUsize::new(0) }; 4];
+        ThreadNow { called, caller, words, form }
+    }
+
+    /// The thread calls `function`, until what this returns is dropped.
+    #[inline]
+    pub(crate) fn enter<'a>(
+        &'a self,
+        function: Function,
+        words: &[usize],
+        caller: usize,
+        is_counted: bool,
+        in_fortran: bool,
+    ) -> ThreadCall<'a> {
+        let form = words.len().min(WORDS)
+            | if is_counted { COUNTED } else { 0 }
+            | if in_fortran { FORTRAN } else { 0 };
+        self.called.store(function.0 + 1, Ordering::Relaxed);
+        self.caller.store(caller, Ordering::Relaxed);
+        self.form.store(form, Ordering::Relaxed);
+        self.words.store(words.as_ptr().addr(), Ordering::Relaxed);
+        ThreadCall(self)
+    }
+
+    /// The thread has ended.
+    pub(crate) fn ends(&self) {
+        self.called.store(0, Ordering::Relaxed);
+    }
+}
+
+/// While it lives, a thread is in a call.
+pub(crate) struct ThreadCall<'a>(&'a ThreadNow);
+
+impl Drop for ThreadCall<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.words.store(0, Ordering::Relaxed);
     }
 }
 
@@ -90,6 +151,33 @@ pub(crate) struct NowSeen {
     words: [usize; WORDS],
 }
 
+/// What is there of a thread of another process.
+pub(crate) struct ThreadNowSeen {
+    pub(crate) function: Function,
+    pub(crate) in_mpi: bool,
+    pub(crate) in_fortran: bool,
+    pub(crate) now: NowSeen,
+}
+
+impl ThreadNowSeen {
+    /// `all`: the words of a [`ThreadNow`]; none if the thread has ended. `read`: reads a word of that process.
+    pub(crate) fn from_words(
+        all: [usize; 4],
+        read: impl Fn(usize) -> Option<usize>,
+    ) -> Option<ThreadNowSeen> {
+        let [called, caller, at, form] = all;
+        let function = Function(called.checked_sub(1)?);
+        let length = if at == 0 { 0 } else { form & (COUNTED - 1) };
+        let mut words = [0; WORDS];
+        for (number, word) in words.iter_mut().take(length).enumerate() {
+            *word = read(at.wrapping_add(number * size_of::<usize>()))?;
+        }
+        let stack = if form & COUNTED == 0 { COUNTED_AFTER } else { COUNTED_BEFORE };
+        let now = NowSeen { stack, caller, words };
+        Some(ThreadNowSeen { function, in_mpi: at != 0, in_fortran: form & FORTRAN != 0, now })
+    }
+}
+
 impl NowSeen {
     pub(crate) fn from_words(all: [usize; 2 + WORDS]) -> NowSeen {
         let [stack, caller, words @ ..] = all;
@@ -98,7 +186,11 @@ impl NowSeen {
 
     /// Whether the call is counted when it ends, not when it begins.
     pub(crate) fn is_counted_after(&self) -> bool {
-        self.stack == 0
+        self.stack == COUNTED_AFTER
+    }
+
+    fn has_all_words(&self) -> bool {
+        self.stack <= COUNTED_BEFORE
     }
 
     /// The argument at `position` of a function with these `names`; `read` reads a word of that process.
@@ -110,7 +202,7 @@ impl NowSeen {
         read: impl Fn(usize) -> Option<usize>,
     ) -> Option<usize> {
         const IN_REGISTERS: usize = 6;
-        if self.stack == 0 {
+        if self.has_all_words() {
             return self.words.get(position).copied();
         }
         match position.checked_sub(IN_REGISTERS) {
@@ -124,7 +216,7 @@ impl NowSeen {
 
     /// The return address; none if it is not known.
     pub(crate) fn returns_to(&self, read: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-        let address = if self.stack == 0 { self.caller } else { read(self.stack)? };
+        let address = if self.has_all_words() { self.caller } else { read(self.stack)? };
         (address != 0).then_some(address)
     }
 }
@@ -144,8 +236,30 @@ mod tests {
         assert_eq!([word(64, 0), word(64, 6)], [None, Some(64 + 8 + 1000)]);
         assert_eq!([word(0, 0), word(0, 6)], [100, 106].map(Some));
         assert_eq!([seen(64).returns_to(read), seen(0).returns_to(read)], [Some(1064), Some(7)]);
+        assert_eq!([seen(0), seen(1)].map(|seen| seen.is_counted_after()), [true, false]);
         let waits = ["count", "array_of_requests", "array_of_statuses"];
         let kept = [0, 1, 2].map(|at| is_kept("MPI_Waitall", &waits, at));
         assert_eq!(kept, [true, true, false]);
+    }
+
+    #[test]
+    fn a_thread_is_in_its_call_until_that_returns() {
+        let thread = ThreadNow::new();
+        let seen = || {
+            let all = [&thread.called, &thread.caller, &thread.words, &thread.form];
+            let all = all.map(|word| word.load(Ordering::Relaxed));
+            ThreadNowSeen::from_words(all, |at| Some(at.wrapping_sub(all[2])))
+        };
+        assert!(seen().is_none());
+        let call = thread.enter(Function(3), &[7; 2], 64, true, false);
+        let now = seen().unwrap();
+        assert_eq!((now.function.0, now.in_mpi, now.in_fortran), (3, true, false));
+        // Each word is read at its place.
+        assert_eq!(now.now.words[..3], [0, size_of::<usize>(), 0]);
+        assert_eq!(now.now.returns_to(|_| None), Some(64));
+        drop(call);
+        assert!(!seen().unwrap().in_mpi);
+        thread.ends();
+        assert!(seen().is_none());
     }
 }

@@ -7,7 +7,7 @@ use std::mem;
 use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
-use crate::calls::now::NOW;
+use crate::calls::now::{NOW, ThreadCall};
 use crate::calls::requests::{self as operations, Started};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
@@ -215,6 +215,19 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     in_scope(entry, arguments, caller, look_up, next)
 }
 
+/// Notes the call of one of several threads.
+#[inline]
+fn enters(
+    ledger: &'static Ledger,
+    entry: &Entry,
+    arguments: Arguments,
+    caller: usize,
+    is_counted: bool,
+) -> ThreadCall<'static> {
+    let in_fortran = arguments.language() == Language::Fortran;
+    ledger.now.enter(entry.function, arguments.words(), caller, is_counted, in_fortran)
+}
+
 /// Notes the operation that a call starts, if it starts one, for the only thread that calls MPI.
 #[inline]
 fn begins(entry: &Entry, arguments: Arguments) {
@@ -257,9 +270,10 @@ fn in_scope(
     }
     let starts = scope.is_alone() && entry.started.is_some();
     if scope.is_alone() {
-        NOW.came_in_words(arguments.words(), caller);
+        NOW.came_in_words(arguments.words(), caller, false);
         begins(entry, arguments);
     }
+    let _now = scope.thread().map(|ledger| enters(ledger, entry, arguments, caller, false));
     let change = entry.effect.before(&scope, arguments);
     before();
     let watched = entry.watched(&scope, arguments);
@@ -302,7 +316,7 @@ fn counted(
     match gate::fast(function) {
         Fast::Alone(inside) => {
             came_in_words(ledger::alone(), arguments);
-            NOW.came_in_words(arguments.words(), caller);
+            NOW.came_in_words(arguments.words(), caller, true);
             begins(entry, arguments);
             let next = || {
                 let result = next(true);
@@ -317,6 +331,7 @@ fn counted(
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
             came_in_words(ledger, arguments);
+            let _now = enters(ledger, entry, arguments, caller, true);
             Some(gate::forward(inside, ledger, || next(false), moved))
         }
         Fast::None => None,

@@ -7,7 +7,7 @@ use gyan_results::{CallPlace, CommunicatorNow, OperationNow, Peer, RankNow};
 
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
-use crate::calls::now::{NOW, NowSeen};
+use crate::calls::now::{NOW, NowSeen, ThreadNowSeen};
 use crate::calls::requests::{RingSeen, Started};
 use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, Library, inquiry};
@@ -44,10 +44,12 @@ fn distance(of: &Statics) -> Option<usize> {
     distances.all(|distance| distance == first).then_some(first)
 }
 
-/// What a rank does, as it is in its memory.
+/// What a thread does, as it is in memory.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct ProcessSeen {
-    gate: GateSeen,
+struct ThreadSeen {
+    called: Function,
+    in_mpi: bool,
+    in_fortran: bool,
     now: NowSeen,
     number: u64,
 }
@@ -57,18 +59,24 @@ pub(crate) struct Looks;
 
 impl LookAtRank for Looks {
     fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>> {
-        let (_, seen) = see(pid, of)?;
-        Ok(seen.gate.is_known.then(|| format!("{seen:?}")))
+        let (_, threads) = see(pid, of)?;
+        Ok((!threads.is_empty()).then(|| format!("{threads:?}")))
     }
 
     fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>> {
-        let (distance, seen) = see(pid, of)?;
-        Ok(seen.gate.is_known.then(|| told(pid, of, distance, &seen)))
+        let (distance, threads) = see(pid, of)?;
+        let mut told: Vec<RankNow> =
+            threads.iter().map(|seen| told(pid, of, distance, seen)).collect();
+        // Those that are in MPI come first.
+        told.sort_by_key(|now| !now.in_mpi);
+        let others = told.split_off(told.len().min(1));
+        Ok(told.pop().map(|first| RankNow { threads: others, ..first }))
     }
 }
 
-/// Also the distance between the statics of that process and those of this one.
-fn see(pid: i32, of: &Statics) -> io::Result<(usize, ProcessSeen)> {
+/// The threads that call MPI; none while nothing is known of them. Also the distance between the statics of that process
+/// and those of this one.
+fn see(pid: i32, of: &Statics) -> io::Result<(usize, Vec<ThreadSeen>)> {
     let distance = distance(of)
         .ok_or_else(|| io::Error::other("it runs another build of libgyan.so than the keeper"))?;
     let [gate, now, ledger, _] = places().map(|place| place.wrapping_add(distance));
@@ -76,26 +84,51 @@ fn see(pid: i32, of: &Statics) -> io::Result<(usize, ProcessSeen)> {
     read_from(pid, gate, &mut word)?;
     let gate = gate::seen(word);
     if gate.is_threaded {
-        return Err(io::Error::other("several of its threads may call MPI"));
+        return Ok((distance, see_threads(pid, distance)?));
     }
+    if !gate.is_known {
+        return Ok((distance, Vec::new()));
+    }
+    let called = Function(usize::from(gate.called));
+    let GateSeen { in_mpi, in_fortran, .. } = gate;
     let now = NowSeen::from_words(words_from(pid, now)?);
-    let function = Function(usize::from(gate.called));
-    let [number] = words_from(pid, ledger.wrapping_add(ledger::calls_at(function)))?;
-    Ok((distance, ProcessSeen { gate, now, number: number as u64 }))
+    let number = calls(pid, ledger, called)?;
+    Ok((distance, vec![ThreadSeen { called, in_mpi, in_fortran, now, number }]))
 }
 
-fn told(pid: i32, of: &Statics, distance: usize, seen: &ProcessSeen) -> RankNow {
-    let row = functions().nth(usize::from(seen.gate.called)).map(|(_, row)| row);
-    let row = row.filter(|_| seen.gate.in_mpi || seen.number > 0);
+/// How often a function was called, by a ledger.
+fn calls(pid: i32, ledger: usize, function: Function) -> io::Result<u64> {
+    let [number] = words_from(pid, ledger.wrapping_add(ledger::calls_at(function)))?;
+    Ok(number as u64)
+}
+
+fn see_threads(pid: i32, distance: usize) -> io::Result<Vec<ThreadSeen>> {
+    let listed = (&raw const ledger::LISTED).addr().wrapping_add(distance);
+    let ledgers: [usize; ledger::LISTED.len()] = words_from(pid, listed)?;
+    let mut threads = Vec::new();
+    for ledger in ledgers.into_iter().take_while(|ledger| *ledger != 0) {
+        let all = words_from(pid, ledger.wrapping_add(ledger::NOW_AT))?;
+        let read = |at| words_from(pid, at).ok().map(|[word]| word);
+        let Some(seen) = ThreadNowSeen::from_words(all, read) else { continue };
+        let ThreadNowSeen { function: called, in_mpi, in_fortran, now } = seen;
+        let number = calls(pid, ledger, called)?;
+        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number });
+    }
+    Ok(threads)
+}
+
+fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
+    let row = functions().find(|(function, _)| *function == seen.called).map(|(_, row)| row);
+    let row = row.filter(|_| seen.in_mpi || seen.number > 0);
     let process = Process { pid, of, distance };
     let call = row.map(|row| CallSeen { process: &process, seen, row });
     // The slow way counts a call at its end.
-    let number = seen.number + u64::from(seen.gate.in_mpi && seen.now.is_counted_after());
+    let number = seen.number + u64::from(seen.in_mpi && seen.now.is_counted_after());
     let known = |name| call.as_ref().and_then(|call| call.peer(name));
     let (operations, unknown_requests) =
         call.as_ref().and_then(CallSeen::operations).unwrap_or_default();
     RankNow {
-        in_mpi: seen.gate.in_mpi,
+        in_mpi: seen.in_mpi,
         function: row.map(|row| row.name.to_owned()),
         number,
         since_ms: 0,
@@ -109,6 +142,7 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ProcessSeen) -> RankNow 
         communicator: call.as_ref().and_then(CallSeen::communicator),
         members: call.as_ref().and_then(CallSeen::members),
         from: call.as_ref().and_then(CallSeen::place),
+        threads: Vec::new(),
     }
 }
 
@@ -208,7 +242,7 @@ fn as_int(word: usize) -> i32 {
 /// A call in a rank.
 struct CallSeen<'a> {
     process: &'a Process<'a>,
-    seen: &'a ProcessSeen,
+    seen: &'a ThreadSeen,
     row: &'a Row,
 }
 
@@ -224,7 +258,7 @@ impl CallSeen<'_> {
     /// An argument that is an `int`, in Fortran at the address that is passed.
     fn integer(&self, name: &str) -> Option<i32> {
         let word = self.word(name)?;
-        if !self.seen.gate.in_fortran {
+        if !self.seen.in_fortran {
             return Some(as_int(word));
         }
         let mut bytes = [0; 4];
@@ -257,9 +291,10 @@ impl CallSeen<'_> {
 
     /// What the requests stand for, and how many are not known.
     fn operations(&self) -> Option<(Vec<OperationNow>, u64)> {
-        let (number, at) = self.array()?;
+        // In their own code they are what they were, and their place may be another's.
+        let (number, at) = self.array().filter(|_| self.seen.in_mpi)?;
         let process = self.process;
-        let in_fortran = self.seen.gate.in_fortran;
+        let in_fortran = self.seen.in_fortran;
         let bytes = if in_fortran { size_of::<u32>() } else { process.of.handle_bytes };
         let looked = number.min(REQUESTS_AT_MOST);
         let ring = RingSeen::read(process.distance, |at, into| process.read(at, into))?;
@@ -285,7 +320,7 @@ impl CallSeen<'_> {
 
     /// The handle of the communicator, as C has it; none if it cannot be told from Fortran's.
     fn handle(&self) -> Option<usize> {
-        if self.seen.gate.in_fortran {
+        if self.seen.in_fortran {
             return self.process.from_fortran(self.integer("comm")?);
         }
         self.word("comm")
