@@ -7,6 +7,7 @@
 //! that a deadlock is never said without proof.
 
 mod sentences;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -22,6 +23,7 @@ use gyan_results::{
 use crate::input::directory::Directory;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
+pub(crate) use stall::{Stall, stall};
 use waits::{Collective, WaitGraph};
 
 /// Ranks that have not moved for less than this may just be slow.
