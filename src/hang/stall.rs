@@ -24,22 +24,19 @@ pub(crate) fn stall(now: &JobNow, span: Duration, awake_ms: u64) -> Option<Stall
         Doing::Still(now) => Some((now.in_mpi, now.since_ms.max(awake_ms))),
         _ => None,
     };
-    let latest = match &now.cause {
-        Some(cause) => {
-            let graph = WaitGraph::new(now.size, &now.ranks);
-            let mut ranks = cause.ranks.clone();
-            // Those of a deadlock are proven to wait, whoever comes later.
-            if !matches!(cause.kind, HangKind::Deadlock | HangKind::Mismatch) {
-                ranks.extend(graph.waiting_for(|rank| cause.ranks.contains(&rank)));
-            }
-            let doing = ranks.iter().filter_map(|rank| graph.doing(*rank));
-            doing.filter_map(since).map(|(_, since)| since).max()?
+    let latest = if let Some(cause) = &now.cause {
+        let graph = WaitGraph::new(now.size, &now.ranks);
+        let mut ranks = cause.ranks.clone();
+        // Those of a deadlock are proven to wait, whoever comes later.
+        if !matches!(cause.kind, HangKind::Deadlock | HangKind::Mismatch) {
+            ranks.extend(graph.waiting_for(|rank| cause.ranks.contains(&rank)));
         }
-        None => {
-            let here = now.ranks.iter().filter(|rank| rank.doing != Doing::Ended);
-            let all = here.map(|rank| since(rank).filter(|(in_mpi, _)| *in_mpi));
-            all.collect::<Option<Vec<_>>>()?.into_iter().map(|(_, since)| since).max()?
-        }
+        let doing = ranks.iter().filter_map(|rank| graph.doing(*rank));
+        doing.filter_map(since).map(|(_, since)| since).max()?
+    } else {
+        let here = now.ranks.iter().filter(|rank| rank.doing != Doing::Ended);
+        let all = here.map(|rank| since(rank).filter(|(in_mpi, _)| *in_mpi));
+        all.collect::<Option<Vec<_>>>()?.into_iter().map(|(_, since)| since).max()?
     };
     let still_ms = now.looked_ms.saturating_sub(latest);
     if u128::from(still_ms) < span.as_millis() {

@@ -73,7 +73,9 @@ impl StallWatch {
             }
             let begun = Instant::now();
             let found = self.look(directory, awake_ms);
-            pause = least.max(begun.elapsed() * PARTS);
+            if found.is_none() {
+                pause = least.max(begun.elapsed() * PARTS);
+            }
             // Twice, as what a keeper wrote may be old.
             match found {
                 Some((now, stall)) if was_still => return self.tell(directory, &now, &stall),
@@ -84,22 +86,22 @@ impl StallWatch {
 
     /// Only where a stall is likely, the keepers are asked for what they know.
     fn look(self, directory: &Path, awake_ms: u64) -> Option<(JobNow, Stall)> {
-        let find = || {
-            let now = hang::of_directory(&Directory::open(directory).ok()?)?;
+        let find = |look: fn(&Directory) -> Option<JobNow>| {
+            let now = look(&Directory::open(directory).ok()?)?;
             let stall = hang::stall(&now, self.span, awake_ms)?;
             Some((now, stall))
         };
-        find()?;
+        find(hang::without_places)?;
         keepers::write_now(directory);
-        find()
+        find(hang::of_directory)
     }
 
     fn tell(self, directory: &Path, now: &JobNow, stall: &Stall) -> bool {
         let shown = relative(directory).display();
         let Stall { still_s, sentence } = stall;
-        let still = seconds(*still_s);
+        let time = seconds(*still_s);
         say::warn(format_args!(
-            "the job has not gone on for {still}: {sentence}. What each rank does: gyan now {shown}"
+            "the job has not gone on for {time}: {sentence}. What each rank does: gyan now {shown}"
         ));
         let file = directory.join(FILE);
         if let Err(error) = output::to_file(&file, true, |out| write_json(out, now)) {
