@@ -43,7 +43,7 @@ Examples:
 
 Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
 check: a rule failed); 2 usage or I/O error;
-`gyan run` passes on the code of the program (128 + signal).";
+`gyan run` passes on the code of the program (128 + signal); 124: --stall-kill ended it.";
 
 #[derive(Subcommand)]
 pub(crate) enum SubCommand {
@@ -111,6 +111,7 @@ Examples:
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
+  gyan run --stall 5m -- mpirun -n 4 ./app       say why it hangs; --stall-kill ends it
   gyan run --repeat 5 --label size=1000 -- mpirun -n 4 ./app 1000
   gyan run --repeat 5 --alternate OMPI_MCA_btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
@@ -164,6 +165,13 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
     pub(crate) reduce: Option<String>,
+    /// Say once on stderr why the program has not gone on for this long, such as 60s or 5m: a deadlock, or ranks that
+    /// wait for one that is gone or computes; DIR/stall.json has what each rank did
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stall: Option<String>,
+    /// End the program then, with exit code 124 [without --stall: after 60s]
+    #[arg(long)]
+    pub(crate) stall_kill: bool,
     /// Also write the report as a page to look at
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,

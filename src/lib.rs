@@ -74,6 +74,8 @@ const INCOMPLETE: u8 = 1;
 const WORSE: u8 = 1;
 /// `gyan check`: nothing failed, but what it was to judge could not be judged.
 const NOT_JUDGED: u8 = 2;
+/// `gyan run --stall-kill` ended the program, as timeout(1) says it.
+const STALLED: u8 = 124;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
 

@@ -7,6 +7,7 @@
 //! that a deadlock is never said without proof.
 
 mod sentences;
+mod stall;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use gyan_results::{
 use crate::input::directory::Directory;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
+pub(crate) use stall::{Stall, stall};
 use waits::WaitGraph;
 
 /// Ranks that have not moved for less than this may just be slow.
@@ -33,6 +35,22 @@ const STARTS: usize = 50;
 
 /// What the ranks of a run do, or did last, and what follows from it; none if nothing is known of that.
 pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
+    let mut symbols = Symbols::default();
+    look_at(directory, &mut |place| {
+        let frames = symbols.frames_at(&place.path, place.offset);
+        frames.first().map(StackFrame::short_place).unwrap_or_default()
+    })
+}
+
+/// The same without the places in the code, for which programs have to be read.
+pub(crate) fn without_places(directory: &Directory) -> Option<JobNow> {
+    look_at(directory, &mut |_| String::new())
+}
+
+fn look_at(
+    directory: &Directory,
+    name_place: &mut dyn FnMut(&CallPlace) -> String,
+) -> Option<JobNow> {
     let (job, size, mut ranks) = directory.doing();
     let lives = |rank: &RankDoing| !matches!(rank.doing, Doing::Gone(_) | Doing::Ended);
     let is_over = !ranks.iter().any(lives);
@@ -50,13 +68,8 @@ pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
     let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let looked_ms = u64::try_from(looked).unwrap_or(u64::MAX);
     let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
-    let mut symbols = Symbols::default();
-    let mut name = |place: &CallPlace| {
-        let frames = symbols.frames_at(&place.path, place.offset);
-        frames.first().map(StackFrame::short_place).unwrap_or_default()
-    };
     let seen = Seen { job, size, is_over, looked_ms, ranks };
-    (!seen.ranks.is_empty()).then(|| job_now(seen, &mut name))
+    (!seen.ranks.is_empty()).then(|| job_now(seen, name_place))
 }
 
 /// What was seen of a job.

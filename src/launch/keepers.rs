@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Their process name, as libgyan.so sets it.
-const NAME: &str = "gyan-keeper";
+pub(super) const NAME: &str = "gyan-keeper";
 /// How often to look for them.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// The longest time that one takes to write what it knows.

@@ -8,4 +8,5 @@ pub(crate) mod launcher;
 pub(crate) mod listing;
 pub(crate) mod mpi;
 pub(crate) mod preload;
+pub(crate) mod processes;
 pub(crate) mod wait;

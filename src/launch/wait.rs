@@ -5,13 +5,18 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::processes::{descendants, signal_all, still_there};
 use crate::error::Error;
+
+/// How often to look whether a program that is to end has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// What signals mean now.
 static STATE: Mutex<State> = Mutex::new(State { child: None, is_series: false, stopped_by: None });
@@ -103,6 +108,32 @@ fn came(signal: i32) {
         // The report is printed, or what follows it.
         (None, _) => _ = emulate_default_handler(signal),
     }
+}
+
+/// Ends the program that runs, and what it started here: it is asked to, and what is left after a while is killed.
+pub(crate) fn end_program(patience: Duration) {
+    let Some(child) = state().child else { return };
+    let started = descendants(child);
+    let tell_child = |signal| {
+        let state = state();
+        state.child.is_some_and(|child| kill_process(child, signal).is_ok())
+    };
+    let (begun, mut are_told) = (Instant::now(), false);
+    tell_child(Signal::TERM);
+    while begun.elapsed() < patience {
+        thread::sleep(BETWEEN_LOOKS);
+        if state().child.is_none() {
+            if still_there(&started).is_empty() {
+                return;
+            }
+            // A shell ends without its children.
+            if !are_told {
+                are_told = signal_all(&started, Signal::TERM);
+            }
+        }
+    }
+    tell_child(Signal::KILL);
+    signal_all(&started, Signal::KILL);
 }
 
 /// How a program ended, in words.

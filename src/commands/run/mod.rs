@@ -2,6 +2,7 @@
 //! passes the exit code on and prints the report; when a launcher starts it, it becomes the rank.
 
 mod repeat;
+mod stall;
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,6 +13,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +26,7 @@ use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
 use crate::launch::{executable, keepers};
-use crate::{DONE, output, say};
+use crate::{DONE, STALLED, output, say};
 
 /// How long to wait for the profiles of ranks that were killed.
 const KEEPERS: Duration = Duration::from_secs(20);
@@ -45,6 +47,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
             return Err(Error::new("--html", why, remedy));
         }
         output::may_write(page, options.force)?;
+    }
+    if is_rank && (options.stall.is_some() || options.stall_kill) {
+        let why = "a rank that a launcher started does not see the others";
+        let remedy = "put gyan in front of the launcher: gyan run --stall 60s -- mpirun ...";
+        return Err(Error::new("--stall", why, remedy));
     }
     if is_rank && options.repeat.is_some() {
         let why = "a rank that a launcher started cannot start the others again";
@@ -94,7 +101,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         Some(output) => output,
         None => new_directory(name.as_deref().unwrap_or("run"))?,
     };
-    let run = InFront { options, launcher, variables };
+    let stall = stall::asked(options)?;
+    let run = InFront { options, launcher, variables, stall };
     let is_nameless = is_new && launcher.is_some();
     match options.repeat {
         Some(number) => repeat::repeat(&run, output, number, is_nameless),
@@ -115,12 +123,13 @@ struct InFront<'a> {
     options: &'a RunOptions,
     launcher: Option<Launcher>,
     variables: Variables,
+    stall: Option<stall::StallWatch>,
 }
 
 impl InFront<'_> {
     /// Runs the command with the profiles in `output`, and waits for both. `more`: further variables, set for
     /// the launcher as well as for the ranks.
-    fn run(&self, output: &Path, more: &[(String, String)]) -> Result<ExitStatus, Error> {
+    fn run(&self, output: &Path, more: &[(String, String)]) -> Result<u8, Error> {
         make_way(output, self.options.force)?;
         let mut variables = self.variables.clone();
         variables.push(("GYAN_OUTPUT".into(), output.into()));
@@ -128,7 +137,13 @@ impl InFront<'_> {
         variables.extend(more.iter().map(|(name, value)| (name.clone(), value.into())));
         let mut command = launcher::command(self.launcher, &self.options.command, &variables)?;
         let more = more.iter().map(|(name, value)| (name, value));
-        let status = run_and_wait(command.envs(more));
+        let (running, over) = mpsc::channel();
+        let (status, was_ended) = thread::scope(|scope| {
+            let watch = self.stall.map(|stall| scope.spawn(move || stall.watch(output, &over)));
+            let status = run_and_wait(command.envs(more));
+            drop(running);
+            (status, watch.is_some_and(|watch| watch.join().unwrap_or(false)))
+        });
         if !keepers::have_ended(output, KEEPERS) {
             say::warn(format_args!(
                 "{}: its file system does not answer: profiles have not been written yet",
@@ -138,7 +153,7 @@ impl InFront<'_> {
         if status.as_ref().is_ok_and(|status| !status.success()) {
             wait_for_other_hosts(output);
         }
-        status
+        status.map(|status| if was_ended { STALLED } else { exit_code(status) })
     }
 }
 
@@ -150,14 +165,14 @@ fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> 
         // Removes the directory if nothing was written: one that is not empty stays.
         let _ = fs::remove_dir(&output);
     }
-    let status = status?;
+    let code = status?;
     if is_nameless {
         output = named_by_rank_0(&output, &output).unwrap_or(output);
     }
     if !run.options.no_report || run.options.html.is_some() {
-        show(&output, run.options, exit_code(status));
+        show(&output, run.options, code);
     }
-    Ok(exit_code(status))
+    Ok(code)
 }
 
 /// News of ranks that were killed on other hosts arrives a moment later.
@@ -306,7 +321,9 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
         ));
     }
     let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
-    let summaries = iter::once(summary(output)).chain(nested.iter().map(|place| summary(place)));
+    let stalls = [output.join(stall::FILE)];
+    let summaries =
+        iter::once(summary(output)).chain(stalls).chain(nested.iter().map(|place| summary(place)));
     for path in old.into_iter().chain(summaries) {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gyan_results::Summary;
 
-use super::{InFront, exit_code, named_by_rank_0, relative};
+use super::{InFront, named_by_rank_0, relative};
 use crate::answers::{self, Repeats};
 use crate::error::Error;
 use crate::input::runs;
@@ -56,7 +56,7 @@ pub(super) fn repeat(
             }
             progress(done, all, begun.elapsed());
             let directory = group.directory.join(format!("run-{round:0width$}"));
-            code = exit_code(run.run(&directory, &group.settings)?);
+            code = run.run(&directory, &group.settings)?;
             done += 1;
             last.clone_from(&directory);
             if wait::stopped_by().is_none() && code != DONE {

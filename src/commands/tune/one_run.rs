@@ -10,11 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gyan_results::Assignment;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions, getpid as own};
 
 use crate::error::{Error, reason};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
+use crate::launch::processes::{ProcessId, children};
 use crate::launch::{keepers, wait::ending};
 
 /// How often gyan checks whether a run has ended.
@@ -76,9 +77,9 @@ pub(super) fn run(
     command.process_group(0).stdin(input()).stdout(stream("stdout")?).stderr(stream("stderr")?);
     // Processes that outlive the launcher become children of this process, which ends them. If the kernel refuses that, only
     // the process group is ended.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::process::set_child_subreaper(Some(own()));
     // A shell that became gyan may have left children of its own.
-    let others = children();
+    let others = children(own());
     let begun = Instant::now();
     let mut child = command
         .spawn()
@@ -142,21 +143,13 @@ fn end(child: &mut Child) -> std::io::Result<()> {
     child.wait().map(drop)
 }
 
-/// A process: its number may be given to another one later, but not with the same start.
-#[derive(Clone, Copy, PartialEq)]
-struct ProcessId {
-    pid: Pid,
-    /// In ticks since the machine started (proc(5)).
-    started: u64,
-}
-
 /// Kills the processes that outlived the run. They are children of this process now, beside the `others` that were
 /// before the run.
 fn end_what_is_left(others: &[ProcessId]) {
     loop {
         let mut is_any = false;
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        for child in children().iter().filter(|child| !others.contains(child)) {
+        for child in children(own()).iter().filter(|child| !others.contains(child)) {
             is_any |= rustix::process::kill_process(child.pid, Signal::KILL).is_ok();
         }
         if !is_any {
@@ -164,20 +157,4 @@ fn end_what_is_left(others: &[ProcessId]) {
         }
         thread::sleep(BETWEEN_LOOKS);
     }
-}
-
-fn children() -> Vec<ProcessId> {
-    let own = std::process::id().to_string();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let one = |entry: fs::DirEntry| {
-        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // After the name, which may contain anything: state, parent, and the start as the 20th (proc(5)).
-        let (_, fields) = stat.rsplit_once(") ")?;
-        let fields: Vec<&str> = fields.split(' ').collect();
-        let is_child = *fields.first()? != "Z" && *fields.get(1)? == own;
-        let started = fields.get(19)?.parse().ok()?;
-        is_child.then_some(ProcessId { pid, started })
-    };
-    processes.filter_map(one).collect()
 }

@@ -225,6 +225,13 @@ fn why_not(error: &io::Error) -> String {
     }
 }
 
+impl RankSeen {
+    /// What a live file says: that a rank moves again is news only if it was said to be still.
+    fn told(&self) -> Result<Option<RankNow>, String> {
+        self.now.clone().map(|now| now.filter(|_| self.is_still))
+    }
+}
+
 impl KeeperState {
     /// Where live files are, and of which job.
     fn places(&self) -> BTreeMap<RunPlace, String> {
@@ -412,7 +419,7 @@ impl KeeperProcess {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
             let gone = *held(&rank.stage) == RankStage::Gone;
-            let now = held(&rank.seen).now.clone();
+            let now = held(&rank.seen).told();
             Some(LiveEntry { rank: rank.hello.rank, gone, now, text })
         });
         let mut ranks: Vec<LiveEntry> = texts.collect();
