@@ -7,9 +7,9 @@
 //! that a deadlock is never said without proof.
 
 mod sentences;
-mod stall;
 #[cfg(test)]
 mod simulation;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod waits;

@@ -51,7 +51,7 @@ impl Sentences<'_> {
                 let mut text = format!("{who} {verb} in {}", name(now));
                 text += &self.place(now);
                 if peers && requests && roots {
-                    text += &self.message(now, tags);
+                    text += &message(now, tags);
                 }
                 if numbers && now.number > 0 {
                     let _ = write!(text, " ({own} {} call of it)", ordinal(now.number));
@@ -75,7 +75,7 @@ impl Sentences<'_> {
                 let mut text = String::new();
                 for now in &now.threads {
                     let what = if now.in_mpi {
-                        format!("in {}{}{}", name(now), self.place(now), self.message(now, true))
+                        format!("in {}{}{}", name(now), self.place(now), message(now, true))
                     } else {
                         format!("in its own code{}", self.last_of(now))
                     };
@@ -117,7 +117,7 @@ impl Sentences<'_> {
         let one = waiting.len() == 1;
         let first = first.map(|(rank, now)| {
             let who = if one { "it".to_owned() } else { format!("rank {rank}") };
-            format!(": {who} is in {}{}{}", name(now), self.place(now), self.message(now, true))
+            format!(": {who} is in {}{}{}", name(now), self.place(now), message(now, true))
         });
         format!(
             "{} {} called MPI_Finalize, and {} still {} for {}{}",
@@ -233,41 +233,33 @@ impl Sentences<'_> {
         let place = now.from.as_ref().and_then(|from| self.places.get(from));
         place.map(|place| format!(" at {place}")).unwrap_or_default()
     }
+}
 
-    /// With whom the call exchanges a message, or on which communicator it is.
-    fn message(&self, now: &RankNow, tags: bool) -> String {
-        let tag = now.tag.filter(|_| tags).map(|tag| format!(" with tag {tag}"));
-        let mut text = String::new();
-        if let Some(source) = now.source {
-            let _ = write!(
-                text,
-                " for a message{} from {}",
-                tag.clone().unwrap_or_default(),
-                peer(source)
-            );
-        }
-        if let Some(dest) = now.dest {
-            let tag = tag.filter(|_| now.source.is_none()).unwrap_or_default();
-            let _ = write!(
-                text,
-                "{} to {}{tag}",
-                if now.source.is_some() { "," } else { "" },
-                peer(dest)
-            );
-        }
-        if let Some(root) = now.root {
-            let _ = write!(text, " with root {root}");
-        }
-        if let Some(requests) = now.requests {
-            let plural = if requests == 1 { "" } else { "s" };
-            let _ = write!(text, " for {} request{plural}", integer(requests.into()));
-            text += &operations(now);
-        }
-        if let Some(CommunicatorNow::Other(size, _)) = now.communicator {
-            let _ = write!(text, " on a communicator of {} ranks", integer(size.into()));
-        }
-        text
+/// With whom the call exchanges a message, or on which communicator it is.
+fn message(now: &RankNow, tags: bool) -> String {
+    let tag = now.tag.filter(|_| tags).map(|tag| format!(" with tag {tag}"));
+    let mut text = String::new();
+    if let Some(source) = now.source {
+        let _ =
+            write!(text, " for a message{} from {}", tag.clone().unwrap_or_default(), peer(source));
     }
+    if let Some(dest) = now.dest {
+        let tag = tag.filter(|_| now.source.is_none()).unwrap_or_default();
+        let _ =
+            write!(text, "{} to {}{tag}", if now.source.is_some() { "," } else { "" }, peer(dest));
+    }
+    if let Some(root) = now.root {
+        let _ = write!(text, " with root {root}");
+    }
+    if let Some(requests) = now.requests {
+        let plural = if requests == 1 { "" } else { "s" };
+        let _ = write!(text, " for {} request{plural}", integer(requests.into()));
+        text += &operations(now);
+    }
+    if let Some(CommunicatorNow::Other(size, _)) = now.communicator {
+        let _ = write!(text, " on a communicator of {} ranks", integer(size.into()));
+    }
+    text
 }
 
 fn peer(peer: Peer) -> String {

@@ -90,7 +90,7 @@ fn random_collective(random: &mut Random, size: usize) -> Collective {
 fn random_program(random: &mut Random) -> Vec<Vec<Step>> {
     let size = 2 + random.rank(4);
     let mut ranks: Vec<Vec<Step>> = vec![Vec::new(); size];
-    for _ in 0..1 + random.below(5) {
+    for _ in 0..=random.below(5) {
         match random.below(3) {
             0 => {
                 let collective = random_collective(random, size);
@@ -276,7 +276,9 @@ impl<'a> Simulation<'a> {
             if free.is_empty() {
                 return;
             }
-            free.into_iter().for_each(|rank| self.leave(rank));
+            for rank in free {
+                self.leave(rank);
+            }
         }
     }
 

@@ -209,14 +209,14 @@ impl<'a> WaitGraph<'a> {
         let meetings = meetings(&ranks, size);
         let anyone = size + 2 * meetings.len();
         let messages: Vec<Vec<HalfMessage>> = ranks.iter().map(|rank| halves(*rank)).collect();
-        let wait = |(own, rank): (usize, &Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
+        let wait = |(own, rank): (usize, Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
             Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
             Some(Doing::Still(now)) if !may_be_under_way(own, &messages) => {
                 wait_of_threads(now, anyone, &meetings)
             }
             _ => Wait::Nobody,
         };
-        let mut waits: Vec<Wait> = ranks.iter().enumerate().map(wait).collect();
+        let mut waits: Vec<Wait> = ranks.iter().copied().enumerate().map(wait).collect();
         waits.resize(anyone, Wait::Nobody);
         for Meeting { node, missing, .. } in meetings.values() {
             for (at, wait) in

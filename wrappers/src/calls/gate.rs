@@ -67,6 +67,7 @@ impl Gate {
 }
 
 /// The gate of another process.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct GateSeen {
     /// The program is inside a call, or in its own code.

@@ -51,7 +51,7 @@ const COUNTED_BEFORE: usize = 1;
 #[repr(C)]
 pub(crate) struct ThreadNow {
     /// The function, plus 1; 0 before the first call and after the end of the thread.
-    called: AtomicUsize,
+    function: AtomicUsize,
     caller: AtomicUsize,
     /// Where its arguments are; 0 while the thread is in its own code.
     words: AtomicUsize,
@@ -64,8 +64,12 @@ const FORTRAN: usize = 1 << 9;
 
 impl ThreadNow {
     pub(crate) const fn new() -> ThreadNow {
-        let [called, caller, words, form] = [const { AtomicUsize::new(0) }; 4];
-        ThreadNow { called, caller, words, form }
+        ThreadNow {
+            function: AtomicUsize::new(0),
+            caller: AtomicUsize::new(0),
+            words: AtomicUsize::new(0),
+            form: AtomicUsize::new(0),
+        }
     }
 
     /// The thread calls `function`, until what this returns is dropped.
@@ -81,16 +85,16 @@ impl ThreadNow {
         let form = words.len().min(WORDS)
             | if is_counted { COUNTED } else { 0 }
             | if in_fortran { FORTRAN } else { 0 };
-        self.called.store(function.0 + 1, Ordering::Relaxed);
+        self.function.store(function.0 + 1, Ordering::Relaxed);
         self.caller.store(caller, Ordering::Relaxed);
         self.form.store(form, Ordering::Relaxed);
-        self.words.store(words.as_ptr().addr(), Ordering::Relaxed);
+        self.words.store(words.as_ptr().expose_provenance(), Ordering::Relaxed);
         ThreadCall(self)
     }
 
     /// The thread has ended.
     pub(crate) fn ends(&self) {
-        self.called.store(0, Ordering::Relaxed);
+        self.function.store(0, Ordering::Relaxed);
     }
 }
 
@@ -165,8 +169,8 @@ impl ThreadNowSeen {
         all: [usize; 4],
         read: impl Fn(usize) -> Option<usize>,
     ) -> Option<ThreadNowSeen> {
-        let [called, caller, at, form] = all;
-        let function = Function(called.checked_sub(1)?);
+        let [number, caller, at, form] = all;
+        let function = Function(number.checked_sub(1)?);
         let length = if at == 0 { 0 } else { form & (COUNTED - 1) };
         let mut words = [0; WORDS];
         for (number, word) in words.iter_mut().take(length).enumerate() {
@@ -246,7 +250,7 @@ mod tests {
     fn a_thread_is_in_its_call_until_that_returns() {
         let thread = ThreadNow::new();
         let seen = || {
-            let all = [&thread.called, &thread.caller, &thread.words, &thread.form];
+            let all = [&thread.function, &thread.caller, &thread.words, &thread.form];
             let all = all.map(|word| word.load(Ordering::Relaxed));
             ThreadNowSeen::from_words(all, |at| Some(at.wrapping_sub(all[2])))
         };

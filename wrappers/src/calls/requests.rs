@@ -35,9 +35,11 @@ pub(crate) static NEXT: AtomicPtr<Slot> = AtomicPtr::new((&raw const RING).cast_
 const fn linked(first: *const Slot) -> [Slot; SLOTS] {
     let mut slots = [const { Slot::with_next(ptr::null()) }; SLOTS];
     let mut at = 0;
-    while at < SLOTS {
-        slots[at] = Slot::with_next(first.wrapping_add((at + 1) % SLOTS));
+    let mut rest: &mut [Slot] = &mut slots;
+    while let [slot, others @ ..] = rest {
         at += 1;
+        *slot = Slot::with_next(first.wrapping_add(at % SLOTS));
+        rest = others;
     }
     slots
 }
@@ -114,7 +116,8 @@ impl Slot {
 
 fn next_slot() -> &'static Slot {
     let distance = NEXT.load(Ordering::Relaxed).addr().wrapping_sub((&raw const RING).addr());
-    &RING[distance / size_of::<Slot>() % SLOTS]
+    let [first, ..] = &RING;
+    RING.get(distance / size_of::<Slot>()).unwrap_or(first)
 }
 
 /// The program starts an operation. `word`: an argument, in Fortran what is at its address; `request`: where its request is.

@@ -132,13 +132,13 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
+            const STARTS: bool = $crate::calls::requests::Started::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+            )
+            .is_some();
             let next = || {
                 let result = forward::<false>(true, $($arg),*);
-                const STARTS: bool = $crate::calls::requests::Started::new(
-                    crate::mpi::functions::name($function),
-                    &[$(stringify!($arg)),*],
-                )
-                .is_some();
                 if STARTS && result == 0 {
                     $crate::entry::call::has_begun();
                 }
@@ -197,6 +197,9 @@ macro_rules! fast {
         extern "C-unwind" fn threaded<const WATCHED: bool>($($arg: $type),*) -> Int {
             let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
             let ledger = inside.ledger;
+            let words = [$(Argument::word($arg)),*];
+            // Where it comes from is not known here.
+            let _now = ledger.now.enter($function, &words, 0, true, false);
             let next = || forward::<WATCHED>(false, $($arg),*);
             gate::forward(inside, ledger, next, $moved)
         }

@@ -179,7 +179,7 @@ impl Process<'_> {
     }
 
     /// The handle that C has for a communicator of Fortran; none if that cannot be told.
-    fn from_fortran(&self, number: i32) -> Option<usize> {
+    fn handle_in_c(&self, number: i32) -> Option<usize> {
         #[allow(clippy::cast_sign_loss)]
         if self.of.handle_bytes == size_of::<u32>() {
             return Some(number as u32 as usize);
@@ -215,7 +215,7 @@ impl Process<'_> {
         let row = functions().find(|(function, _)| *function == operation.function)?.1;
         let started = Started::new(row.name, row.arguments)?;
         let comm = started.comm.and(if operation.in_fortran {
-            self.from_fortran(as_int(operation.comm))
+            self.handle_in_c(as_int(operation.comm))
         } else {
             Some(operation.comm)
         });
@@ -321,7 +321,7 @@ impl CallSeen<'_> {
     /// The handle of the communicator, as C has it; none if it cannot be told from Fortran's.
     fn handle(&self) -> Option<usize> {
         if self.seen.in_fortran {
-            return self.process.from_fortran(self.integer("comm")?);
+            return self.process.handle_in_c(self.integer("comm")?);
         }
         self.word("comm")
     }

@@ -258,13 +258,17 @@ pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
 
 /// The name of a function in C; none of a number that is not one.
 pub(crate) const fn name(function: Function) -> &'static str {
-    let mut first = 0;
+    let mut before = function.0;
     let mut chapters = CHAPTERS;
     while let [(_, rows), others @ ..] = chapters {
-        if function.0 < first + rows.len() {
-            return rows[function.0 - first].name;
+        let mut rows = *rows;
+        while let [row, more @ ..] = rows {
+            if before == 0 {
+                return row.name;
+            }
+            before -= 1;
+            rows = more;
         }
-        first += rows.len();
         chapters = others;
     }
     ""
