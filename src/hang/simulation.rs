@@ -33,7 +33,7 @@ impl Random {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Way {
+enum SendWay {
     /// Ends when it is in the system's buffers.
     Eager,
     /// Ends when it is received.
@@ -44,12 +44,12 @@ enum Way {
 
 #[derive(Clone, Debug)]
 enum Half {
-    Send { to: usize, tag: i32, way: Way },
+    Send { to: usize, tag: i32, way: SendWay },
     Receive { from: Option<usize>, tag: Option<i32> },
 }
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Collective {
+enum CollectiveOperation {
     Barrier,
     Allreduce,
     Bcast(usize),
@@ -57,18 +57,18 @@ enum Collective {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum SimulatedStep {
     Blocking(Half),
     /// Several nonblocking operations, and the wait for all of them.
     Waitall(Vec<Half>),
-    Collective(Collective),
+    Collective(CollectiveOperation),
     Compute,
 }
 
 fn random_half(random: &mut Random, rank: usize, size: usize) -> Half {
     let other = (rank + 1 + random.rank(size - 1)) % size;
     if random.below(2) == 0 {
-        let way = [Way::Eager, Way::Rendezvous, Way::Slow][random.rank(3)];
+        let way = [SendWay::Eager, SendWay::Rendezvous, SendWay::Slow][random.rank(3)];
         Half::Send { to: other, tag: random.tag(), way }
     } else {
         let from = (random.below(4) > 0).then_some(other);
@@ -77,52 +77,52 @@ fn random_half(random: &mut Random, rank: usize, size: usize) -> Half {
     }
 }
 
-fn random_collective(random: &mut Random, size: usize) -> Collective {
+fn random_collective(random: &mut Random, size: usize) -> CollectiveOperation {
     match random.below(4) {
-        0 => Collective::Barrier,
-        1 => Collective::Allreduce,
-        2 => Collective::Bcast(random.rank(size)),
-        _ => Collective::Reduce(random.rank(size)),
+        0 => CollectiveOperation::Barrier,
+        1 => CollectiveOperation::Allreduce,
+        2 => CollectiveOperation::Bcast(random.rank(size)),
+        _ => CollectiveOperation::Reduce(random.rank(size)),
     }
 }
 
 /// Mostly what belongs together, and some steps that do not.
-fn random_program(random: &mut Random) -> Vec<Vec<Step>> {
+fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
     let size = 2 + random.rank(4);
-    let mut ranks: Vec<Vec<Step>> = vec![Vec::new(); size];
+    let mut ranks: Vec<Vec<SimulatedStep>> = vec![Vec::new(); size];
     for _ in 0..=random.below(5) {
         match random.below(3) {
             0 => {
                 let collective = random_collective(random, size);
                 for steps in &mut ranks {
-                    steps.push(Step::Collective(collective));
+                    steps.push(SimulatedStep::Collective(collective));
                 }
             }
             1 => {
                 let (from, tag) = (random.rank(size), random.tag());
                 let to = (from + 1 + random.rank(size - 1)) % size;
-                let way = [Way::Eager, Way::Rendezvous, Way::Slow][random.rank(3)];
+                let way = [SendWay::Eager, SendWay::Rendezvous, SendWay::Slow][random.rank(3)];
                 let send = Half::Send { to, tag, way };
                 let receive = Half::Receive { from: Some(from), tag: Some(tag) };
-                ranks[from].push(Step::Blocking(send));
+                ranks[from].push(SimulatedStep::Blocking(send));
                 ranks[to].push(if random.below(2) == 0 {
-                    Step::Blocking(receive)
+                    SimulatedStep::Blocking(receive)
                 } else {
-                    Step::Waitall(vec![receive])
+                    SimulatedStep::Waitall(vec![receive])
                 });
             }
             _ => {
                 let rank = random.rank(size);
-                ranks[rank].push(Step::Compute);
+                ranks[rank].push(SimulatedStep::Compute);
             }
         }
     }
     for _ in 0..random.below(3) {
         let rank = random.rank(size);
         let step = match random.below(3) {
-            0 => Step::Blocking(random_half(random, rank, size)),
-            1 => Step::Waitall((0..2).map(|_| random_half(random, rank, size)).collect()),
-            _ => Step::Collective(random_collective(random, size)),
+            0 => SimulatedStep::Blocking(random_half(random, rank, size)),
+            1 => SimulatedStep::Waitall((0..2).map(|_| random_half(random, rank, size)).collect()),
+            _ => SimulatedStep::Collective(random_collective(random, size)),
         };
         let at = random.rank(ranks[rank].len() + 1);
         ranks[rank].insert(at, step);
@@ -141,7 +141,7 @@ struct Started {
 }
 
 struct Simulation<'a> {
-    program: &'a [Vec<Step>],
+    program: &'a [Vec<SimulatedStep>],
     /// The step that each rank is in.
     at: Vec<usize>,
     /// Whether it has started what it does in that step.
@@ -150,7 +150,7 @@ struct Simulation<'a> {
     /// The pairs of slow messages.
     under_way: Vec<[usize; 2]>,
     /// By position and operation: who has come.
-    arrived: BTreeMap<(usize, Collective), Vec<usize>>,
+    arrived: BTreeMap<(usize, CollectiveOperation), Vec<usize>>,
     /// By rank: collective operations before this one.
     collectives: Vec<usize>,
     /// The order in which ranks hand on what a root has.
@@ -158,7 +158,7 @@ struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(program: &'a [Vec<Step>], is_chain: bool) -> Simulation<'a> {
+    fn new(program: &'a [Vec<SimulatedStep>], is_chain: bool) -> Simulation<'a> {
         let size = program.len();
         Simulation {
             program,
@@ -172,7 +172,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn step(&self, rank: usize) -> Option<&'a Step> {
+    fn step(&self, rank: usize) -> Option<&'a SimulatedStep> {
         self.program[rank].get(self.at[rank])
     }
 
@@ -181,9 +181,9 @@ impl<'a> Simulation<'a> {
             return;
         }
         let halves = match self.step(rank) {
-            Some(Step::Blocking(half)) => vec![half.clone()],
-            Some(Step::Waitall(halves)) => halves.clone(),
-            Some(Step::Collective(collective)) => {
+            Some(SimulatedStep::Blocking(half)) => vec![half.clone()],
+            Some(SimulatedStep::Waitall(halves)) => halves.clone(),
+            Some(SimulatedStep::Collective(collective)) => {
                 let key = (self.collectives[rank], *collective);
                 self.arrived.entry(key).or_default().push(rank);
                 Vec::new()
@@ -191,7 +191,7 @@ impl<'a> Simulation<'a> {
             _ => Vec::new(),
         };
         for half in halves {
-            let is_done = matches!(half, Half::Send { way: Way::Eager, .. });
+            let is_done = matches!(half, Half::Send { way: SendWay::Eager, .. });
             self.started.push(Started { rank, half, is_matched: false, is_done });
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Simulation<'a> {
                     && tag.is_none_or(|tag| tag == sent)
             });
             let Some(send) = send else { continue };
-            let is_slow = matches!(self.started[send].half, Half::Send { way: Way::Slow, .. });
+            let is_slow = matches!(self.started[send].half, Half::Send { way: SendWay::Slow, .. });
             for side in [send, receive] {
                 self.started[side].is_matched = true;
                 self.started[side].is_done |= !is_slow;
@@ -226,22 +226,24 @@ impl<'a> Simulation<'a> {
     fn may_leave(&self, rank: usize) -> bool {
         let size = self.program.len();
         match self.step(rank) {
-            Some(Step::Compute) | None => false,
-            Some(Step::Blocking(_) | Step::Waitall(_)) => {
+            Some(SimulatedStep::Compute) | None => false,
+            Some(SimulatedStep::Blocking(_) | SimulatedStep::Waitall(_)) => {
                 self.started.iter().filter(|own| own.rank == rank).all(|own| own.is_done)
             }
-            Some(Step::Collective(collective)) => {
+            Some(SimulatedStep::Collective(collective)) => {
                 let key = (self.collectives[rank], *collective);
                 let here = |rank: usize| self.arrived[&key].contains(&rank);
                 match collective {
-                    Collective::Barrier | Collective::Allreduce => (0..size).all(here),
+                    CollectiveOperation::Barrier | CollectiveOperation::Allreduce => {
+                        (0..size).all(here)
+                    }
                     // Everyone on the way from the root has come.
-                    Collective::Bcast(root) => {
+                    CollectiveOperation::Bcast(root) => {
                         let place = (rank + size - root) % size;
                         let first = if self.is_chain { 0 } else { place };
                         here(*root) && (first..place).all(|place| here((root + place) % size))
                     }
-                    Collective::Reduce(root) => {
+                    CollectiveOperation::Reduce(root) => {
                         let place = (rank + size - root) % size;
                         let last = if self.is_chain || place == 0 { size } else { place + 1 };
                         (place + 1..last).all(|place| here((root + place) % size))
@@ -252,7 +254,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn leave(&mut self, rank: usize) {
-        if let Some(Step::Collective(_)) = self.step(rank) {
+        if let Some(SimulatedStep::Collective(_)) = self.step(rank) {
             self.collectives[rank] += 1;
         }
         self.at[rank] += 1;
@@ -285,7 +287,7 @@ impl<'a> Simulation<'a> {
     /// Ends one of the computations and slow transfers; false if there are none.
     fn goes_on(&mut self, random: &mut Random) -> bool {
         let computing: Vec<usize> = (0..self.program.len())
-            .filter(|rank| matches!(self.step(*rank), Some(Step::Compute)))
+            .filter(|rank| matches!(self.step(*rank), Some(SimulatedStep::Compute)))
             .collect();
         let all = computing.len() + self.under_way.len();
         if all == 0 {
@@ -307,19 +309,21 @@ impl<'a> Simulation<'a> {
     fn look(&self) -> Vec<RankDoing> {
         let doing = |rank: usize| match self.step(rank) {
             None => Doing::Ended,
-            Some(Step::Compute) => Doing::Still(RankNow { in_mpi: false, ..call("MPI_Send") }),
-            Some(Step::Blocking(half)) => Doing::Still(blocking(half)),
-            Some(Step::Waitall(halves)) => {
+            Some(SimulatedStep::Compute) => {
+                Doing::Still(RankNow { in_mpi: false, ..call("MPI_Send") })
+            }
+            Some(SimulatedStep::Blocking(half)) => Doing::Still(blocking(half)),
+            Some(SimulatedStep::Waitall(halves)) => {
                 let operations = halves.iter().map(operation).collect();
                 let requests = Some(halves.len() as u64);
                 Doing::Still(RankNow { operations, requests, ..call("MPI_Waitall") })
             }
-            Some(Step::Collective(collective)) => {
+            Some(SimulatedStep::Collective(collective)) => {
                 let (function, root) = match collective {
-                    Collective::Barrier => ("MPI_Barrier", None),
-                    Collective::Allreduce => ("MPI_Allreduce", None),
-                    Collective::Bcast(root) => ("MPI_Bcast", i32::try_from(*root).ok()),
-                    Collective::Reduce(root) => ("MPI_Reduce", i32::try_from(*root).ok()),
+                    CollectiveOperation::Barrier => ("MPI_Barrier", None),
+                    CollectiveOperation::Allreduce => ("MPI_Allreduce", None),
+                    CollectiveOperation::Bcast(root) => ("MPI_Bcast", i32::try_from(*root).ok()),
+                    CollectiveOperation::Reduce(root) => ("MPI_Reduce", i32::try_from(*root).ok()),
                 };
                 Doing::Still(RankNow { root, ..call(function) })
             }
@@ -361,20 +365,20 @@ fn operation(half: &Half) -> OperationNow {
 }
 
 /// Whether two ranks differ in a collective operation at the same position, as far as they have come.
-fn differ(program: &[Vec<Step>], at: &[usize]) -> bool {
-    let all: Vec<Vec<Collective>> = program
+fn differ(program: &[Vec<SimulatedStep>], at: &[usize]) -> bool {
+    let all: Vec<Vec<CollectiveOperation>> = program
         .iter()
         .zip(at)
         .map(|(steps, at)| {
             let steps = steps.iter().take(at + 1);
-            let collective = |step: &Step| match step {
-                Step::Collective(collective) => Some(*collective),
+            let collective = |step: &SimulatedStep| match step {
+                SimulatedStep::Collective(collective) => Some(*collective),
                 _ => None,
             };
             steps.filter_map(collective).collect()
         })
         .collect();
-    let differ = |one: &Vec<Collective>, other: &Vec<Collective>| {
+    let differ = |one: &Vec<CollectiveOperation>, other: &Vec<CollectiveOperation>| {
         one.iter().zip(other).any(|(one, other)| one != other)
     };
     // One that has ended has left out what others are still in.

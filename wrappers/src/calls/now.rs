@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::calls::requests::Started;
+use crate::calls::requests::StartArguments;
 use crate::mpi::functions::Function;
 
 /// How many arguments of a call have a place.
@@ -126,7 +126,7 @@ const fn says_whom(name: &str) -> bool {
 /// Whether the argument at `position` of a function with these arguments is kept. The number of requests comes before
 /// them. What a function says that starts an operation is kept with its request ([`crate::calls::requests`]).
 pub(crate) const fn is_kept(function: &str, names: &[&str], position: usize) -> bool {
-    if Started::new(function, names).is_some() {
+    if StartArguments::new(function, names).is_some() {
         return false;
     }
     let mut rest = names;

@@ -15,7 +15,7 @@ const SLOTS: usize = 256;
 
 /// An operation.
 #[repr(C)]
-pub(crate) struct Slot {
+pub(crate) struct OperationSlot {
     /// Where its request is; after the call, the low half of the handle that was written there.
     pub(crate) request: AtomicUsize,
     /// The rank to which or from which a message goes, or the root; and what else its arguments say.
@@ -25,20 +25,21 @@ pub(crate) struct Slot {
     /// As [`kind`] says.
     pub(crate) kind: AtomicUsize,
     /// The slot that is used after this one.
-    pub(crate) next: AtomicPtr<Slot>,
+    pub(crate) next: AtomicPtr<OperationSlot>,
 }
 
-pub(crate) static RING: [Slot; SLOTS] = linked((&raw const RING).cast());
+pub(crate) static RING: [OperationSlot; SLOTS] = linked((&raw const RING).cast());
 /// The slot that is used next.
-pub(crate) static NEXT: AtomicPtr<Slot> = AtomicPtr::new((&raw const RING).cast_mut().cast());
+pub(crate) static NEXT: AtomicPtr<OperationSlot> =
+    AtomicPtr::new((&raw const RING).cast_mut().cast());
 
-const fn linked(first: *const Slot) -> [Slot; SLOTS] {
-    let mut slots = [const { Slot::with_next(ptr::null()) }; SLOTS];
+const fn linked(first: *const OperationSlot) -> [OperationSlot; SLOTS] {
+    let mut slots = [const { OperationSlot::with_next(ptr::null()) }; SLOTS];
     let mut at = 0;
-    let mut rest: &mut [Slot] = &mut slots;
+    let mut rest: &mut [OperationSlot] = &mut slots;
     while let [slot, others @ ..] = rest {
         at += 1;
-        *slot = Slot::with_next(first.wrapping_add(at % SLOTS));
+        *slot = OperationSlot::with_next(first.wrapping_add(at % SLOTS));
         rest = others;
     }
     slots
@@ -52,16 +53,16 @@ const FORTRAN_BIT: u32 = 16;
 
 /// The positions of the arguments of a function that starts an operation, or prepares one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Started {
+pub(crate) struct StartArguments {
     pub(crate) request: usize,
     pub(crate) peer: Option<usize>,
     pub(crate) tag: Option<usize>,
     pub(crate) comm: Option<usize>,
 }
 
-impl Started {
+impl StartArguments {
     /// None for a function that starts none.
-    pub(crate) const fn new(function: &str, names: &[&str]) -> Option<Started> {
+    pub(crate) const fn new(function: &str, names: &[&str]) -> Option<StartArguments> {
         let is_start = matches!(function.as_bytes(), [b'M', b'P', b'I', b'_', b'I', ..])
             || matches!(
                 function.as_bytes(),
@@ -95,15 +96,15 @@ impl Started {
             some => some,
         };
         match request {
-            Some(request) if is_start => Some(Started { request, peer, tag, comm }),
+            Some(request) if is_start => Some(StartArguments { request, peer, tag, comm }),
             _ => None,
         }
     }
 }
 
-impl Slot {
-    const fn with_next(next: *const Slot) -> Slot {
-        Slot {
+impl OperationSlot {
+    const fn with_next(next: *const OperationSlot) -> OperationSlot {
+        OperationSlot {
             request: AtomicUsize::new(0),
             peer: AtomicUsize::new(0),
             tag: AtomicUsize::new(0),
@@ -114,14 +115,19 @@ impl Slot {
     }
 }
 
-fn next_slot() -> &'static Slot {
+fn next_slot() -> &'static OperationSlot {
     let distance = NEXT.load(Ordering::Relaxed).addr().wrapping_sub((&raw const RING).addr());
     let [first, ..] = &RING;
-    RING.get(distance / size_of::<Slot>()).unwrap_or(first)
+    RING.get(distance / size_of::<OperationSlot>()).unwrap_or(first)
 }
 
 /// The program starts an operation. `word`: an argument, in Fortran what is at its address; `request`: where its request is.
-pub(crate) fn begins(kind: usize, started: Started, word: impl Fn(usize) -> usize, request: usize) {
+pub(crate) fn begins(
+    kind: usize,
+    started: StartArguments,
+    word: impl Fn(usize) -> usize,
+    request: usize,
+) {
     let slot = next_slot();
     let set = |place: &AtomicUsize, at: Option<usize>| {
         place.store(at.map_or(0, &word), Ordering::Relaxed);
@@ -155,7 +161,7 @@ pub(crate) struct RingSeen {
 }
 
 /// The words of a slot.
-const WORDS: usize = size_of::<Slot>() / size_of::<usize>();
+const WORDS: usize = size_of::<OperationSlot>() / size_of::<usize>();
 
 /// An operation in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -181,7 +187,8 @@ impl RingSeen {
         let (words, _) = bytes.as_chunks();
         let words: Vec<usize> = words.iter().map(|word| usize::from_ne_bytes(*word)).collect();
         let (slots, _) = words.as_chunks();
-        let next = usize::from_ne_bytes(next).wrapping_sub(ring) / size_of::<Slot>() % SLOTS;
+        let next =
+            usize::from_ne_bytes(next).wrapping_sub(ring) / size_of::<OperationSlot>() % SLOTS;
         Some(RingSeen { next, slots: slots.to_vec() })
     }
 
@@ -209,20 +216,20 @@ mod tests {
     #[test]
     fn arguments_are_found_by_their_names() {
         let names = ["buf", "count", "datatype", "source", "tag", "comm", "request"];
-        let expected = Started { request: 6, peer: Some(3), tag: Some(4), comm: Some(5) };
-        assert_eq!(Started::new("MPI_Irecv", &names), Some(expected));
-        assert_eq!(Started::new("MPI_Recv_init_c", &names), Some(expected));
-        assert_eq!(Started::new("MPI_Recv", &names), None);
-        assert_eq!(Started::new("MPI_Wait", &["request", "status"]), None);
-        let expected = Started { request: 1, peer: None, tag: None, comm: Some(0) };
-        assert_eq!(Started::new("MPI_Ibarrier", &["comm", "request"]), Some(expected));
+        let expected = StartArguments { request: 6, peer: Some(3), tag: Some(4), comm: Some(5) };
+        assert_eq!(StartArguments::new("MPI_Irecv", &names), Some(expected));
+        assert_eq!(StartArguments::new("MPI_Recv_init_c", &names), Some(expected));
+        assert_eq!(StartArguments::new("MPI_Recv", &names), None);
+        assert_eq!(StartArguments::new("MPI_Wait", &["request", "status"]), None);
+        let expected = StartArguments { request: 1, peer: None, tag: None, comm: Some(0) };
+        assert_eq!(StartArguments::new("MPI_Ibarrier", &["comm", "request"]), Some(expected));
     }
 
     #[test]
     fn a_handle_belongs_to_the_operation_that_was_started_last() {
         // The ring is one of the process.
         let lines = crate::sys::fork::in_a_copy(|out| {
-            let started = Started { request: 3, peer: Some(0), tag: Some(1), comm: Some(2) };
+            let started = StartArguments { request: 3, peer: Some(0), tag: Some(1), comm: Some(2) };
             let start = |peer: usize, handle: u32| {
                 begins(kind(Function(7), true), started, |at| [peer, 5, 6][at], 0x1234);
                 assert_eq!(place(), 0x1234);

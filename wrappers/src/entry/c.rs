@@ -132,7 +132,7 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
-            const STARTS: bool = $crate::calls::requests::Started::new(
+            const STARTS: bool = $crate::calls::requests::StartArguments::new(
                 crate::mpi::functions::name($function),
                 &[$(stringify!($arg)),*],
             )
@@ -279,7 +279,7 @@ macro_rules! entry {
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
             waits: waits! { ( $($arg)* ) $known },
-            started: $crate::calls::requests::Started::new(
+            started: $crate::calls::requests::StartArguments::new(
                 crate::mpi::functions::name($function),
                 &[$(stringify!($arg)),*],
             ),

@@ -8,7 +8,7 @@ use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::now::{NOW, ThreadCall};
-use crate::calls::requests::{self as operations, Started};
+use crate::calls::requests::{self as operations, StartArguments};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
 use crate::entry::effects::ObjectChange;
@@ -40,7 +40,7 @@ pub(super) struct Entry {
     /// The argument position of the communicator on which ranks wait for each other in it.
     pub(super) waits: Option<u8>,
     /// The positions of its arguments, if it starts an operation.
-    pub(super) started: Option<Started>,
+    pub(super) started: Option<StartArguments>,
 }
 
 /// How many words are passed to the Fortran routine of a row with arguments of these `types`.

@@ -7,7 +7,7 @@
 #[cfg(target_arch = "x86_64")]
 use crate::calls::now::is_kept;
 #[cfg(target_arch = "x86_64")]
-use crate::calls::requests::Started;
+use crate::calls::requests::StartArguments;
 
 /// The instructions of an entrance after it has counted the call: the gate, the arguments on the stack once more,
 /// and the call of `$next`.
@@ -160,9 +160,9 @@ pub(super) const fn started(function: &str, names: &[&str]) -> (usize, [usize; 4
             None => NOWHERE,
         }
     }
-    match Started::new(function, names) {
+    match StartArguments::new(function, names) {
         None => (0, [NOWHERE; 4]),
-        Some(Started { request, peer, tag, comm }) => {
+        Some(StartArguments { request, peer, tag, comm }) => {
             (1, [request, or_nowhere(peer), or_nowhere(tag), or_nowhere(comm)])
         }
     }
@@ -240,12 +240,12 @@ macro_rules! entrance {
                 tag = const STARTED.1[2],
                 comm = const STARTED.1[3],
                 kind = const $crate::calls::requests::kind($function, false),
-                in_request = const std::mem::offset_of!($crate::calls::requests::Slot, request),
-                in_peer = const std::mem::offset_of!($crate::calls::requests::Slot, peer),
-                in_tag = const std::mem::offset_of!($crate::calls::requests::Slot, tag),
-                in_comm = const std::mem::offset_of!($crate::calls::requests::Slot, comm),
-                in_kind = const std::mem::offset_of!($crate::calls::requests::Slot, kind),
-                in_next = const std::mem::offset_of!($crate::calls::requests::Slot, next),
+                in_request = const std::mem::offset_of!($crate::calls::requests::OperationSlot, request),
+                in_peer = const std::mem::offset_of!($crate::calls::requests::OperationSlot, peer),
+                in_tag = const std::mem::offset_of!($crate::calls::requests::OperationSlot, tag),
+                in_comm = const std::mem::offset_of!($crate::calls::requests::OperationSlot, comm),
+                in_kind = const std::mem::offset_of!($crate::calls::requests::OperationSlot, kind),
+                in_next = const std::mem::offset_of!($crate::calls::requests::OperationSlot, next),
                 now = sym $crate::calls::now::NOW,
                 first = const $crate::calls::now::FIRST_WORD,
                 kept = const $crate::entry::entrance::kept($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]),
@@ -322,12 +322,12 @@ macro_rules! fortran_entrance {
                 tag = const STARTED.1[2],
                 comm = const STARTED.1[3],
                 kind = const $crate::calls::requests::kind($function, true),
-                in_request = const std::mem::offset_of!($crate::calls::requests::Slot, request),
-                in_peer = const std::mem::offset_of!($crate::calls::requests::Slot, peer),
-                in_tag = const std::mem::offset_of!($crate::calls::requests::Slot, tag),
-                in_comm = const std::mem::offset_of!($crate::calls::requests::Slot, comm),
-                in_kind = const std::mem::offset_of!($crate::calls::requests::Slot, kind),
-                in_next = const std::mem::offset_of!($crate::calls::requests::Slot, next),
+                in_request = const std::mem::offset_of!($crate::calls::requests::OperationSlot, request),
+                in_peer = const std::mem::offset_of!($crate::calls::requests::OperationSlot, peer),
+                in_tag = const std::mem::offset_of!($crate::calls::requests::OperationSlot, tag),
+                in_comm = const std::mem::offset_of!($crate::calls::requests::OperationSlot, comm),
+                in_kind = const std::mem::offset_of!($crate::calls::requests::OperationSlot, kind),
+                in_next = const std::mem::offset_of!($crate::calls::requests::OperationSlot, next),
                 now = sym $crate::calls::now::NOW,
                 first = const $crate::calls::now::FIRST_WORD,
                 kept = const $crate::entry::entrance::kept($crate::mpi::functions::name($function), &[$(stringify!($arg)),*]),

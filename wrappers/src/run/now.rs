@@ -8,7 +8,7 @@ use gyan_results::{CallPlace, CommunicatorNow, OperationNow, Peer, RankNow};
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
 use crate::calls::now::{NOW, NowSeen, ThreadNowSeen};
-use crate::calls::requests::{RingSeen, Started};
+use crate::calls::requests::{RingSeen, StartArguments};
 use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, Library, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
@@ -120,7 +120,7 @@ fn see_threads(pid: i32, distance: usize) -> io::Result<Vec<ThreadSeen>> {
 fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
     let row = functions().find(|(function, _)| *function == seen.called).map(|(_, row)| row);
     let row = row.filter(|_| seen.in_mpi || seen.number > 0);
-    let process = Process { pid, of, distance };
+    let process = RankProcess { pid, of, distance };
     let call = row.map(|row| CallSeen { process: &process, seen, row });
     // The slow way counts a call at its end.
     let number = seen.number + u64::from(seen.in_mpi && seen.now.is_counted_after());
@@ -147,13 +147,13 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
 }
 
 /// A process whose memory can be read.
-struct Process<'a> {
+struct RankProcess<'a> {
     pid: i32,
     of: &'a Statics,
     distance: usize,
 }
 
-impl Process<'_> {
+impl RankProcess<'_> {
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
         read_from(self.pid, at, into).ok()
     }
@@ -213,7 +213,7 @@ impl Process<'_> {
     fn operation(&self, ring: &RingSeen, handle: u32) -> Option<OperationNow> {
         let operation = ring.operation(handle)?;
         let row = functions().find(|(function, _)| *function == operation.function)?.1;
-        let started = Started::new(row.name, row.arguments)?;
+        let started = StartArguments::new(row.name, row.arguments)?;
         let comm = started.comm.and(if operation.in_fortran {
             self.handle_in_c(as_int(operation.comm))
         } else {
@@ -241,7 +241,7 @@ fn as_int(word: usize) -> i32 {
 
 /// A call in a rank.
 struct CallSeen<'a> {
-    process: &'a Process<'a>,
+    process: &'a RankProcess<'a>,
     seen: &'a ThreadSeen,
     row: &'a Row,
 }
