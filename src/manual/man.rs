@@ -62,9 +62,10 @@ const FILES: [(&str, &str); 7] = [
 const LIBRARY: &str = "GYAN_LIBRARY";
 const RUN: &[&str] = &[PROFILES, SUMMARY, LIVE, PACK];
 
-const SUBCOMMANDS: [More; 16] = [
+const SUBCOMMANDS: [More; 17] = [
     more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, LIVE]),
     more("report", "first-screen", &[], RUN),
+    more("now", "stuck", &[], &[PROFILES, LIVE]),
     more("open", "page", &["DISPLAY", "WAYLAND_DISPLAY"], &[PAGE, PROFILES, SUMMARY, PACK]),
     more("explain", "findings", &["PAGER"], &[]),
     more("check", "ci", &[], RUN),
