@@ -82,6 +82,10 @@ fn line_of(comment: &str) -> usize {
 
 fn says_why(mpi: Mpi) {
     for Case { what, kind, ranks, names } in CASES {
+        // Intel MPI broadcasts through shared memory: with different roots, the program ends.
+        if *what == "root" && mpi == BED[5] {
+            continue;
+        }
         let program = [program_of(mpi), (*what).to_owned()];
         let waiting = Waiting::launch(&mpi.mpirun(RANKS), &program, &[]);
         let cause = cause_of(&waiting, what);
