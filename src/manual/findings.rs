@@ -48,10 +48,12 @@ fn capitalised(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
-    use std::fs;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
 
     use gyan_results::Finding;
+    use tempfile::Builder;
 
     use super::*;
     use crate::findings::rules::Rule;
@@ -67,7 +69,12 @@ mod tests {
     /// `BLESS=1` writes it.
     fn is_in(file: &Path, text: &str) {
         if std::env::var_os("BLESS").is_some() {
-            fs::write(file, text).unwrap();
+            // Renamed into place: another test may be reading the page.
+            let mode = Permissions::from_mode(0o644);
+            let new = Builder::new().permissions(mode).tempfile_in(env!("CARGO_MANIFEST_DIR"));
+            let new = new.unwrap();
+            fs::write(&new, text).unwrap();
+            new.persist(file).unwrap();
         }
         let written = fs::read_to_string(file).unwrap_or_default();
         assert!(written == text, "{} is not of these rules; run with BLESS=1", file.display());
