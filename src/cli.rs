@@ -685,8 +685,8 @@ pub(crate) struct NowOptions {
     /// A run directory [default: the newest below the current one whose job is running]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Show the call stacks of the ranks on this host, as one tree. A rank is stopped only while its
-    /// stack is copied, on a processor of its own for less than a millisecond
+    /// Show the call stacks of the ranks on this host, as one tree. A rank is stopped while its stack is copied, and it
+    /// is said for how long
     #[arg(long)]
     pub(crate) stacks: bool,
     /// How to print it
