@@ -684,6 +684,7 @@ pub(crate) struct DoctorOptions {
 Examples:
   gyan now                      the newest run below this directory
   gyan now gyan-app-1234        from any host that sees the directory
+  gyan now --stacks             also how the ranks on this host got to where they are
   gyan now --format json DIR    for a program, schema gyan.now/1
 
 The keepers look at their ranks once a second. A rank that has not moved for 10 s is part of a deadlock if none of
@@ -692,6 +693,10 @@ pub(crate) struct NowOptions {
     /// A run directory [default: the newest below the current one whose job is running]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+    /// Show the call stacks of the ranks on this host, as one tree. A rank is stopped while its stack is copied, and it
+    /// is said for how long
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
     pub(crate) format: Asked<ListFormat>,

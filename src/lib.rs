@@ -44,6 +44,7 @@ mod print;
 mod render;
 mod say;
 pub mod shown;
+mod stacks;
 // Numbers that tie are equal.
 #[allow(clippy::float_cmp)]
 mod statistics;

@@ -99,8 +99,8 @@ pub use messages::{
     MetricSummary, PairSummary, PeerQueues, Traffic,
 };
 pub use now::{
-    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, OperationNow, Peer,
-    RankDoing, RankNow,
+    CallPlace, CommunicatorNow, Doing, FrameNow, GroupNow, HangCause, HangKind, JobNow,
+    OperationNow, Peer, RankDoing, RankNow, StackNow, WithoutStack,
 };
 pub use number::Number;
 pub use objects::{ObjectsMade, ObjectsMadeSummary};

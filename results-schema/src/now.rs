@@ -136,6 +136,52 @@ pub struct JobNow {
     /// Why it does not go on, if that is clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<HangCause>,
+    /// The call stacks of the ranks on one host, if they were asked for: those that are the same once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<StackNow>,
+    /// Ranks whose stacks were asked for and cannot be had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_stack: Vec<WithoutStack>,
+}
+
+/// Ranks whose main threads have the same call stack.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StackNow {
+    /// These ranks.
+    pub ranks: Vec<u32>,
+    /// From the outermost function, `main`, to the one that the ranks are in; of MPI only the function that was called.
+    pub frames: Vec<FrameNow>,
+    /// Whether it does not begin at `main`, because the rest could not be read.
+    pub is_cut: bool,
+    /// For how many microseconds one of these ranks was stopped at most.
+    pub stopped_us: u64,
+}
+
+/// A function on a call stack.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct FrameNow {
+    /// Its name, demangled; an address in a file if it has none.
+    pub function: String,
+    /// The source file, as the compiler was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line that it is at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Whether the compiler put it into the function before it.
+    pub inlined: bool,
+}
+
+/// Ranks whose call stacks cannot be had.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct WithoutStack {
+    /// These ranks.
+    pub ranks: Vec<u32>,
+    /// The reason, and what to do about it.
+    pub why: String,
 }
 
 /// A rank and what it does.

@@ -2,11 +2,16 @@
 
 use std::path::Path;
 
-use gyan_results::JobNow;
+use gyan_results::{JobNow, WithoutStack};
 
-use crate::document::View;
-use crate::document::value::line;
+use crate::document::value::{line, row, seconds};
+use crate::document::{Kind, Section, Value, View, column};
 use crate::parts::{cause, groups};
+use crate::stacks::tree;
+use crate::words::ranges;
+
+/// More rows of a tree are no longer read.
+const ROWS_AT_MOST: usize = 60;
 
 pub(crate) fn now<'a>(now: &'a JobNow, directory: &Path) -> View<'a> {
     let known = now.ranks.len();
@@ -19,5 +24,36 @@ pub(crate) fn now<'a>(now: &'a JobNow, directory: &Path) -> View<'a> {
     if let Some(cause) = cause(now) {
         subtitle.extend(["".into(), cause]);
     }
-    View { title, subtitle, sections: vec![groups(now)] }
+    let mut sections = vec![groups(now)];
+    sections.extend(stacks(now));
+    View { title, subtitle, sections }
+}
+
+/// How the ranks got to where they are.
+fn stacks(now: &JobNow) -> Option<Section<'_>> {
+    let lacks = now
+        .without_stack
+        .iter()
+        .map(|WithoutStack { ranks: of, why }| line!["rank ", ranges(of), " has no stack: ", why]);
+    let mut notes: Vec<Value> = lacks.collect();
+    let stopped_us = now.stacks.iter().map(|stack| stack.stopped_us).max();
+    if let Some(stopped_us) = stopped_us {
+        notes.push(line![
+            "each rank was stopped for ",
+            seconds(stopped_us as f64 / 1e6),
+            " at most"
+        ]);
+    }
+    let tree = tree(&now.stacks);
+    let more = tree.len().saturating_sub(ROWS_AT_MOST);
+    if more > 0 {
+        notes.insert(0, line![more, " more rows: --format json has every stack"]);
+    }
+    let rows = tree.into_iter().take(ROWS_AT_MOST);
+    (!notes.is_empty()).then(|| Section {
+        title: "Call stacks of the ranks on this host".into(),
+        columns: vec![column("FUNCTION", Kind::Text), column("RANKS", Kind::Text)],
+        rows: rows.map(|row| row![row.function, row.ranks.unwrap_or_default()]).collect(),
+        notes,
+    })
 }

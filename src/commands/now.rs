@@ -10,7 +10,7 @@ use crate::cli::NowOptions;
 use crate::error::Error;
 use crate::input::directory::Directory;
 use crate::launch::keepers;
-use crate::{DONE, INCOMPLETE, answers, hang, print};
+use crate::{DONE, INCOMPLETE, answers, hang, print, stacks};
 
 pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -21,7 +21,7 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
     keepers::write_now(&path);
     let directory = Directory::open(&path)?;
     directory.warn_of_silence();
-    let Some(now) = hang::of_directory(&directory) else {
+    let Some(mut now) = hang::of_directory(&directory) else {
         let remedy = "see how it ended: gyan report DIR";
         return Err(Error::new(
             path.display().to_string(),
@@ -29,6 +29,9 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
             remedy,
         ));
     };
+    if options.stacks {
+        (now.stacks, now.without_stack) = stacks::taken(&directory);
+    }
     print::listing(format, &answers::now(&now, &path), &now)?;
     Ok(if now.ranks.len() as u64 == u64::from(now.size) { DONE } else { INCOMPLETE })
 }

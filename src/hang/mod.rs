@@ -96,7 +96,20 @@ fn job_now(seen: Seen, name_place: &mut dyn FnMut(&CallPlace) -> String) -> JobN
     let groups = groups(&ranks, &sentences);
     let cause = cause(&ranks, &sentences);
     let (schema, tool) = (NOW_SCHEMA.to_owned(), Tool::gyan());
-    JobNow { schema, tool, job, size, is_over, looked_ms, ranks, groups, cause }
+    let (stacks, without_stack) = (Vec::new(), Vec::new());
+    JobNow {
+        schema,
+        tool,
+        job,
+        size,
+        is_over,
+        looked_ms,
+        ranks,
+        groups,
+        cause,
+        stacks,
+        without_stack,
+    }
 }
 
 fn of_doing(doing: &Doing) -> Option<&RankNow> {

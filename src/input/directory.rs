@@ -34,6 +34,14 @@ pub(crate) struct Directory {
     pub(crate) reduced_in_mpi: Option<Box<Summary>>,
 }
 
+/// The process of a rank that has not ended, as far as is known.
+pub(crate) struct RankProcess {
+    pub(crate) rank: u32,
+    pub(crate) host: String,
+    /// None on another host than this one.
+    pub(crate) pid: Option<u32>,
+}
+
 /// Where the data of one rank is.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
@@ -229,6 +237,19 @@ impl Directory {
             ranks.push(RankDoing { rank, host: live.host.clone(), doing });
         }
         (job, size, ranks)
+    }
+
+    /// The processes of the ranks that may be running.
+    pub(crate) fn processes(&self) -> Vec<RankProcess> {
+        let processes = self.files.iter().filter(|file| file.is_live()).filter_map(|&file| {
+            let RankProfile { rank, host, pid, end, .. } = self.read(file).ok()?;
+            match end.how {
+                Ending::Running => Some(RankProcess { rank, host, pid: Some(pid) }),
+                Ending::Unknown => Some(RankProcess { rank, host, pid: None }),
+                _ => None,
+            }
+        });
+        processes.collect()
     }
 
     /// When a live file was last written.

@@ -3,8 +3,8 @@
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{integer, line, row, share};
 use crate::document::{Section, Value, cut, numbers, plural, texts};
-use crate::symbols::StackFrame;
 use crate::symbols::stacks::{Site, Watched, Way};
+use crate::symbols::{StackFrame, short_function};
 
 /// How many sites get their stacks shown, and how deep, so that all fits on a screen.
 const STACKS_AT_MOST: usize = 3;
@@ -86,7 +86,7 @@ pub(crate) fn place(frame: &StackFrame, all: bool) -> String {
 }
 
 fn name(frame: &StackFrame, all: bool) -> String {
-    if all { frame.function.clone() } else { cut(&frame.short_function(), NAME_AT_MOST) }
+    if all { frame.function.clone() } else { cut(&short_function(&frame.function), NAME_AT_MOST) }
 }
 
 /// How the program got to the worst call sites.

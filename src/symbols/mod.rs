@@ -69,33 +69,13 @@ impl StackFrame {
             (Some(file), Some(line)) => {
                 format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
             }
-            _ => {
-                StackFrame { function: self.short_function(), offset: None, ..self.clone() }.place()
+            _ => StackFrame {
+                function: short_function(&self.function),
+                offset: None,
+                ..self.clone()
             }
+            .place(),
         }
-    }
-
-    /// The function without arguments and outer namespaces: `CommBrick::borders`.
-    pub(crate) fn short_function(&self) -> String {
-        let name = &self.function;
-        if name.starts_with('<') || name.contains("operator") {
-            return name.clone();
-        }
-        let mut depth = 0_usize;
-        let mut short = String::new();
-        for letter in name.replace("(anonymous namespace)::", "").chars() {
-            match letter {
-                '<' => depth += 1,
-                '>' => depth = depth.saturating_sub(1),
-                '(' if depth == 0 => break,
-                // What stands before is the type of the result.
-                ' ' if depth == 0 => short.clear(),
-                _ if depth == 0 => short.push(letter),
-                _ => {}
-            }
-        }
-        let parts: Vec<&str> = short.split("::").collect();
-        parts.get(parts.len().saturating_sub(2)..).unwrap_or_default().join("::")
     }
 
     /// `halo.c:42 (exchange)`: the file without its folders.
@@ -110,6 +90,28 @@ impl StackFrame {
             },
         }
     }
+}
+
+/// The function without arguments and outer namespaces: `CommBrick::borders`.
+pub(crate) fn short_function(name: &str) -> String {
+    if name.starts_with('<') || name.contains("operator") {
+        return name.to_owned();
+    }
+    let mut depth = 0_usize;
+    let mut short = String::new();
+    for letter in name.replace("(anonymous namespace)::", "").chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => break,
+            // What stands before is the type of the result.
+            ' ' if depth == 0 => short.clear(),
+            _ if depth == 0 => short.push(letter),
+            _ => {}
+        }
+    }
+    let parts: Vec<&str> = short.split("::").collect();
+    parts.get(parts.len().saturating_sub(2)..).unwrap_or_default().join("::")
 }
 
 /// The objects of a run, each opened once.
@@ -419,7 +421,7 @@ int main(void) {
 
     #[test]
     fn a_long_name_is_told_by_its_last_parts() {
-        let short = |name| StackFrame::of_function(name).short_function();
+        let short = |name| short_function(name);
         assert_eq!(short("LAMMPS_NS::CommBrick::forward_comm(int)"), "CommBrick::forward_comm");
         assert_eq!(short("void a::run<b::c<int>, d>(b::c<int>)"), "a::run");
         assert_eq!(short("a::(anonymous namespace)::step(int)"), "a::step");

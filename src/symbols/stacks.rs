@@ -129,25 +129,57 @@ impl<'a> Code<'a> {
         self.object.map(|object| object.path.rsplit('/').next().unwrap_or_default())
     }
 
-    /// Whether it is in gyan or in an MPI library, whose name begins with `libmpi`.
+    fn owner(self) -> Owner {
+        self.object.map_or(Owner::Program, |object| Owner::of_file(&object.path))
+    }
+
+    /// Whether it is in gyan or in an MPI library.
     fn is_below_program(self) -> bool {
-        self.is_in(&["libgyan", "libmpi"])
+        matches!(self.owner(), Owner::Gyan | Owner::Mpi)
     }
 
     /// Whether it only hands the program's calls to MPI: a binding of another language, or an interpreter.
     pub(super) fn is_between(self) -> bool {
-        self.is_below_program()
-            || self.is_in(&["libompi", "libpmpi", "libfmpich", "python", "libpython"])
-            || self.object.is_some_and(|object| object.path.contains("/mpi4py/"))
+        matches!(self.owner(), Owner::Gyan | Owner::Mpi | Owner::Binding | Owner::Python)
     }
 
     /// Whether it is in the code that starts `main` and threads.
     fn is_above_program(self) -> bool {
-        self.is_in(&["libc.so", "libc-", "libpthread", "ld-linux"])
+        self.owner() == Owner::Beginning
     }
+}
 
-    fn is_in(self, libraries: &[&str]) -> bool {
-        self.file().is_some_and(|name| libraries.iter().any(|library| name.starts_with(library)))
+/// Whose code a file holds, by its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Owner {
+    Gyan,
+    /// An MPI library, whose name begins with `libmpi`.
+    Mpi,
+    /// What hands calls in other languages to it.
+    Binding,
+    /// The interpreter.
+    Python,
+    /// What starts `main` and threads.
+    Beginning,
+    Program,
+}
+
+/// How the names of files begin.
+const OWNERS: [(Owner, &[&str]); 5] = [
+    (Owner::Gyan, &["libgyan"]),
+    (Owner::Mpi, &["libmpi"]),
+    (Owner::Binding, &["libompi", "libpmpi", "libfmpich"]),
+    (Owner::Python, &["python", "libpython"]),
+    (Owner::Beginning, &["libc.so", "libc-", "libpthread", "ld-linux"]),
+];
+
+impl Owner {
+    pub(crate) fn of_file(path: &str) -> Owner {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let begins = |begins: &[&str]| begins.iter().any(|begin| name.starts_with(begin));
+        let named = OWNERS.iter().find(|(_, names)| begins(names)).map(|(owner, _)| *owner);
+        let binding = path.contains("/mpi4py/").then_some(Owner::Binding);
+        named.or(binding).unwrap_or(Owner::Program)
     }
 }
 

@@ -1,0 +1,121 @@
+//! Which functions of the program are on a stack? Without those that start `main`, and of MPI only the function that the program
+//! called.
+
+use std::path::Path;
+
+use gyan_results::FrameNow;
+
+use super::maps::{Mapping, Maps};
+use crate::symbols::stacks::Owner;
+use crate::symbols::{StackFrame, Symbols};
+
+/// What runs in a process.
+pub(super) struct Program<'a> {
+    pub(super) maps: &'a Maps,
+    pub(super) symbols: &'a mut Symbols,
+}
+
+/// A function on the stack, and whose it is.
+pub(super) struct OwnedFrame {
+    pub(super) owner: Owner,
+    /// Of its file.
+    pub(super) name: String,
+    /// Whether it is in the same file as `main`.
+    pub(super) is_in_program: bool,
+    pub(super) frame: StackFrame,
+}
+
+impl Program<'_> {
+    /// The functions at these addresses, of which the innermost comes first; the outermost comes first in what is returned. And
+    /// whether `main` is among them.
+    pub(super) fn frames(self, addresses: &[u64]) -> (Vec<FrameNow>, bool) {
+        let mut frames = Vec::new();
+        let mut main = None;
+        for address in addresses.iter().rev() {
+            let Some(mapping) = self.maps.at(*address) else {
+                frames.push(of_nothing(*address));
+                continue;
+            };
+            for frame in names(self.symbols, mapping, *address).into_iter().rev() {
+                if frame.function == "main" && main.is_none() {
+                    main = Some(mapping.path.as_str());
+                    frames.clear();
+                }
+                frames.push(OwnedFrame {
+                    owner: Owner::of_file(&mapping.path),
+                    name: file_name(&mapping.path),
+                    is_in_program: main == Some(&mapping.path),
+                    frame,
+                });
+            }
+        }
+        (shown(frames), main.is_some())
+    }
+}
+
+/// The innermost first.
+fn names(symbols: &mut Symbols, mapping: &Mapping, address: u64) -> Vec<StackFrame> {
+    if !mapping.path.starts_with('/') {
+        return vec![StackFrame::nameless(&mapping.path)];
+    }
+    symbols.frames_at(&mapping.path, address - mapping.range.start + mapping.offset)
+}
+
+/// Code that is in no file.
+fn of_nothing(address: u64) -> OwnedFrame {
+    let frame = StackFrame::nameless(&format!("{address:#x}"));
+    OwnedFrame { owner: Owner::Program, name: String::new(), is_in_program: false, frame }
+}
+
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy().into())
+}
+
+/// What is shown of a stack, from the outermost function on.
+pub(super) fn shown(frames: Vec<OwnedFrame>) -> Vec<FrameNow> {
+    let mut shown: Vec<FrameNow> = Vec::new();
+    let mut in_mpi = false;
+    // A function of the MPI library, if the one that was called has no name there.
+    let mut in_library = None;
+    let begun = frames.iter().position(|frame| frame.owner != Owner::Beginning).unwrap_or(0);
+    for OwnedFrame { owner, name, is_in_program, frame } in frames.into_iter().skip(begun) {
+        // A function of the program that MPI calls.
+        if in_mpi && !is_in_program {
+            continue;
+        }
+        match (owner, mpi_function(&frame.function)) {
+            (Owner::Gyan, _) => {}
+            (_, Some(function)) if !is_in_program => {
+                in_mpi = true;
+                shown.push(of_name(function));
+            }
+            (Owner::Mpi | Owner::Binding, _) => {
+                in_library = in_library.or(Some(of_name(frame.function)));
+            }
+            (Owner::Python, _) => {
+                if shown.last().is_none_or(|last| last.function != name) {
+                    shown.push(of_name(name));
+                }
+            }
+            _ => shown.push(FrameNow {
+                function: frame.function,
+                file: frame.file,
+                line: frame.line,
+                inlined: frame.inlined,
+            }),
+        }
+    }
+    shown.extend(in_library.filter(|_| !in_mpi));
+    shown
+}
+
+fn of_name(function: String) -> FrameNow {
+    FrameNow { function, file: None, line: None, inlined: false }
+}
+
+/// The name in C of a function of MPI that a library has under this name.
+fn mpi_function(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("PMPI_").or_else(|| name.strip_prefix("MPI_"))?;
+    let is_name = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then(|| format!("MPI_{rest}"))
+}
