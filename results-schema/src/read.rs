@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use crate::alike::Alike;
 use crate::regular::read_regular;
 use crate::{
-    Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning, VARIABLES_SCHEMA,
-    Variables,
+    End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning,
+    VARIABLES_SCHEMA, Variables,
 };
 
 /// Why a file cannot be used; the message says what to do.
@@ -101,6 +101,8 @@ pub struct Whose {
     pub host: String,
     /// Process id on that node.
     pub pid: u32,
+    /// How its run ended.
+    pub end: End,
 }
 
 impl Whose {
@@ -132,6 +134,7 @@ impl From<&RankProfile> for Whose {
             size: profile.size,
             host: profile.host.clone(),
             pid: profile.pid,
+            end: profile.end.clone(),
         }
     }
 }

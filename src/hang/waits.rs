@@ -112,29 +112,35 @@ struct Meeting {
 
 type Meetings<'a> = BTreeMap<Collective<'a>, Meeting>;
 
+/// More ranks are not noted as missing, over all operations: beyond it, of an operation it is not known for whom it waits.
+const MISSING_AT_MOST: usize = 10_000_000;
+
 /// `first`: the number of the first node that is no rank, and of ranks.
 fn meetings<'a>(ranks: &[Option<&'a RankDoing>], first: usize) -> Meetings<'a> {
     let mut meetings: Meetings = BTreeMap::new();
+    let mut left = MISSING_AT_MOST;
     for (number, rank) in ranks.iter().enumerate() {
         let Some(Doing::Still(now)) = rank.map(|rank| &rank.doing) else { continue };
         for (now, collective) in
             now.each_thread().filter_map(|now| Some((now, Collective::current(now)?)))
         {
+            if let Some(meeting) = meetings.get_mut(&collective) {
+                meeting.here.insert(number);
+                continue;
+            }
+            let missing: Vec<usize> = match (&now.members, collective.communicator) {
+                (_, CommunicatorNow::World) | (None, _) => (0..first).collect(),
+                (Some(members), _) => {
+                    let members = members.parse::<Ranges>().unwrap_or_default();
+                    let members = members.iter().map(|rank| rank as usize);
+                    members.take_while(|rank| *rank < first).collect()
+                }
+            };
+            let Some(less) = left.checked_sub(missing.len()) else { continue };
+            left = less;
             let node = first + 2 * meetings.len();
-            let meeting = meetings.entry(collective).or_insert_with(|| {
-                let missing = match (&now.members, collective.communicator) {
-                    (_, CommunicatorNow::World) | (None, _) => (0..first).collect(),
-                    (Some(members), _) => members
-                        .parse::<Ranges>()
-                        .unwrap_or_default()
-                        .iter()
-                        .map(|rank| rank as usize)
-                        .take_while(|rank| *rank < first)
-                        .collect(),
-                };
-                Meeting { node, here: BTreeSet::new(), missing }
-            });
-            meeting.here.insert(number);
+            let here = BTreeSet::from([number]);
+            meetings.insert(collective, Meeting { node, here, missing });
         }
     }
     for Meeting { here, missing, .. } in meetings.values_mut() {
@@ -208,10 +214,10 @@ impl<'a> WaitGraph<'a> {
         }
         let meetings = meetings(&ranks, size);
         let anyone = size + 2 * meetings.len();
-        let messages: Vec<Vec<HalfMessage>> = ranks.iter().map(|rank| halves(*rank)).collect();
+        let messages = Messages::of_calls(&ranks);
         let wait = |(own, rank): (usize, Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
             Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
-            Some(Doing::Still(now)) if !may_be_under_way(own, &messages) => {
+            Some(Doing::Still(now)) if !messages.may_be_under_way(own) => {
                 wait_of_threads(now, anyone, &meetings)
             }
             _ => Wait::Nobody,
@@ -395,31 +401,52 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// The messages of the call that a rank is in.
-fn halves(rank: Option<&RankDoing>) -> Vec<HalfMessage> {
-    match rank.map(|rank| &rank.doing) {
-        Some(Doing::Still(now)) => {
-            let threads = now.each_thread().filter(|now| now.in_mpi);
-            threads.flat_map(HalfMessage::of_call).collect()
-        }
-        _ => Vec::new(),
-    }
+/// The messages of the calls that ranks are in.
+struct Messages {
+    /// By rank.
+    halves: Vec<Vec<HalfMessage>>,
+    senders: Vec<usize>,
+    receivers: Vec<usize>,
 }
 
-/// Whether a message of a rank's call meets one of its peer's: a large one may take long.
-fn may_be_under_way(own: usize, messages: &[Vec<HalfMessage>]) -> bool {
-    let Some(halves) = messages.get(own) else { return false };
-    halves.iter().any(|half| {
-        let meets = |other: usize| {
-            let others = messages.get(other).into_iter().flatten();
-            other != own && others.into_iter().any(|others| half.matches(own, others, other))
+impl Messages {
+    fn of_calls(ranks: &[Option<&RankDoing>]) -> Messages {
+        let halves: Vec<Vec<HalfMessage>> = ranks
+            .iter()
+            .map(|rank| match rank.map(|rank| &rank.doing) {
+                Some(Doing::Still(now)) => {
+                    let threads = now.each_thread().filter(|now| now.in_mpi);
+                    threads.flat_map(HalfMessage::of_call).collect()
+                }
+                _ => Vec::new(),
+            })
+            .collect();
+        let that = |is_sent: bool| {
+            let ranks = halves.iter().enumerate();
+            let ranks = ranks.filter(|(_, of)| of.iter().any(|half| half.is_sent == is_sent));
+            ranks.map(|(rank, _)| rank).collect()
         };
-        match half.peer {
-            Peer::World(peer) => meets(peer as usize),
-            Peer::Any | Peer::InCommunicator(_) => (0..messages.len()).any(meets),
-            Peer::Nobody => false,
-        }
-    })
+        Messages { senders: that(true), receivers: that(false), halves }
+    }
+
+    /// Whether a message of a rank's call meets one of its peer's: a large one may take long.
+    fn may_be_under_way(&self, own: usize) -> bool {
+        let halves_of = |rank: usize| self.halves.get(rank).into_iter().flatten();
+        halves_of(own).any(|half| {
+            let meets = |other: &usize| {
+                let other = *other;
+                other != own && halves_of(other).any(|others| half.matches(own, others, other))
+            };
+            match half.peer {
+                Peer::World(peer) => meets(&(peer as usize)),
+                Peer::Any | Peer::InCommunicator(_) if half.is_sent => {
+                    self.receivers.iter().any(meets)
+                }
+                Peer::Any | Peer::InCommunicator(_) => self.senders.iter().any(meets),
+                Peer::Nobody => false,
+            }
+        })
+    }
 }
 
 /// For whom a rank waits: if several of its threads call MPI, it is stuck if all of them are.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{
-    Doing, Ending, LiveFile, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary,
-    is_live_file_name, rank_file_name, rank_of_file_name, read_rank, read_summary,
+    Doing, Ending, LiveFile, LiveRank, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE,
+    Summary, Whose, is_live_file_name, rank_file_name, rank_of_file_name, read_rank, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -221,17 +221,21 @@ impl Directory {
                 continue;
             };
             job.clone_from(&live.job);
-            let of = live.ranks().find(|of| of.rank == rank).cloned();
-            // One that is not there any more has written its profile.
-            let Ok(profile) = self.read(file) else { continue };
-            size = size.max(profile.size);
-            let doing = match (profile.end.how, of) {
-                (Ending::Running | Ending::Unknown, Some(of)) => match (of.now, of.not_seen) {
+            let Some((of, whose)) = self.whose(file) else {
+                // One that is not there any more has written its profile.
+                if self.profile_of(file).exists() {
+                    ranks.push(RankDoing { rank, host: live.host.clone(), doing: Doing::Ended });
+                }
+                continue;
+            };
+            size = size.max(whose.size);
+            let doing = match killed::ending(&whose, of.gone) {
+                Ending::Running | Ending::Unknown => match (of.now, of.not_seen) {
                     (Some(now), _) => Doing::Still(now),
                     (None, Some(why)) => Doing::NotSeen(why),
                     (None, None) => Doing::Moves,
                 },
-                (Ending::Killed, of) => Doing::Gone(of.and_then(|of| of.now)),
+                Ending::Killed => Doing::Gone(of.now),
                 _ => Doing::Ended,
             };
             ranks.push(RankDoing { rank, host: live.host.clone(), doing });
@@ -239,11 +243,18 @@ impl Directory {
         (job, size, ranks)
     }
 
+    /// The entry of a live file, and whose it is; none if the rank is not in it any more.
+    fn whose(&self, file: RankFile) -> Option<(LiveRank, Whose)> {
+        self.lives.get(file.live?)?.read_whose(file.rank).ok()?
+    }
+
     /// The processes of the ranks that may be running.
     pub(crate) fn processes(&self) -> Vec<RankProcess> {
-        let processes = self.files.iter().filter(|file| file.is_live()).filter_map(|&file| {
-            let RankProfile { rank, host, pid, end, .. } = self.read(file).ok()?;
-            match end.how {
+        let processes = self.files.iter().filter_map(|&file| {
+            let (of, whose) = self.whose(file)?;
+            let ending = killed::ending(&whose, of.gone);
+            let Whose { rank, host, pid, .. } = whose;
+            match ending {
                 Ending::Running => Some(RankProcess { rank, host, pid: Some(pid) }),
                 Ending::Unknown => Some(RankProcess { rank, host, pid: None }),
                 _ => None,
@@ -292,7 +303,7 @@ impl Directory {
         let Some(live) = self.lives.get(at) else { return profile() };
         match live.read(file.rank) {
             Ok(Some((of, mut known))) => {
-                killed::tell(&mut known, of.gone);
+                known.end.how = killed::ending(&Whose::from(&known), of.gone);
                 Ok(known)
             }
             Ok(None) => profile(),

@@ -3,29 +3,28 @@
 use std::fs;
 use std::time::SystemTime;
 
-use gyan_results::{Ending, RankProfile};
+use gyan_results::{Ending, Whose};
 
 /// If the clock was set since then, it is off by less.
 const TOLERANCE_S: f64 = 2.0;
 /// `USER_HZ`, the unit of times in `/proc`: 100 on every processor with MPI on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Tells how a rank without a profile ended. `gone`: the keeper of its host saw its process end.
-pub(crate) fn tell(profile: &mut RankProfile, gone: bool) {
-    if profile.end.how != Ending::Running {
-        return;
+/// How a rank without a profile ended. `gone`: the keeper of its host saw its process end.
+pub(crate) fn ending(whose: &Whose, gone: bool) -> Ending {
+    if whose.end.how != Ending::Running {
+        return whose.end.how;
     }
     if gone {
-        profile.end.how = Ending::Killed;
-        return;
+        return Ending::Killed;
     }
-    profile.end.how = if this_host() != profile.host {
+    if this_host() != whose.host {
         Ending::Unknown
-    } else if is_there(profile) {
+    } else if is_there(whose) {
         Ending::Running
     } else {
         Ending::Killed
-    };
+    }
 }
 
 /// The name of this host, as libgyan.so records it.
@@ -35,9 +34,9 @@ pub(crate) fn this_host() -> String {
 }
 
 /// Whether the process is running; a later one may have the same id.
-fn is_there(profile: &RankProfile) -> bool {
-    let Some(age_s) = age_s(profile.pid) else { return false };
-    let Ok(started) = humantime::parse_rfc3339(&profile.job.started) else { return true };
+fn is_there(whose: &Whose) -> bool {
+    let Some(age_s) = age_s(whose.pid) else { return false };
+    let Ok(started) = humantime::parse_rfc3339(&whose.job.started) else { return true };
     let since = SystemTime::now().duration_since(started).unwrap_or_default();
     age_s + TOLERANCE_S >= since.as_secs_f64()
 }

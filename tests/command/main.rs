@@ -18,6 +18,7 @@ mod kept;
 mod machine;
 mod manual;
 mod manual_lists;
+mod now;
 mod packs;
 mod pages;
 mod promises;

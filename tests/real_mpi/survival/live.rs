@@ -99,6 +99,15 @@ impl Drop for Waiting {
             comes_true(|| self.launcher.try_wait().unwrap().is_some());
             let _ = self.launcher.kill();
             let _ = self.launcher.wait();
+            // Intel MPI's mpirun is a script, whose ranks go on without it.
+            for rank in known_live(&self.directory(), &[]) {
+                let is_its = fs::read_link(format!("/proc/{}/cwd", rank.pid))
+                    .is_ok_and(|directory| directory == self.here.path());
+                let pid = i32::try_from(rank.pid).ok().and_then(Pid::from_raw);
+                if let Some(pid) = pid.filter(|_| is_its) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
         }
     }
 }

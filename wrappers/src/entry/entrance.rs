@@ -67,17 +67,18 @@ macro_rules! leaves_now {
 pub(super) use leaves_now;
 
 /// The instructions that note an operation in the ring of [`requests`](crate::calls::requests), if the function starts one.
-/// `$at`: `""`, or what reads the value at the address in r11 for an argument of Fortran.
+/// `$arguments`: `values`, or `addresses` of them as in Fortran.
 #[cfg(target_arch = "x86_64")]
 macro_rules! notes_operation {
-    ($at:literal) => {
+    ($arguments:ident) => {
         concat!(
             ".if {starts}\n",
             "mov r10, qword ptr [rip + {slot}]\n",
-            $crate::entry::entrance::argument_to_slot!("request", "{in_request}", ""),
-            $crate::entry::entrance::argument_to_slot!("peer", "{in_peer}", $at),
-            $crate::entry::entrance::argument_to_slot!("tag", "{in_tag}", $at),
-            $crate::entry::entrance::argument_to_slot!("comm", "{in_comm}", $at),
+            // Its address in both languages.
+            $crate::entry::entrance::argument_to_slot!("request", "{in_request}", values),
+            $crate::entry::entrance::argument_to_slot!("peer", "{in_peer}", $arguments),
+            $crate::entry::entrance::argument_to_slot!("tag", "{in_tag}", $arguments),
+            $crate::entry::entrance::argument_to_slot!("comm", "{in_comm}", $arguments),
             "mov qword ptr [r10 + {in_kind}], {kind}\n",
             ".endif",
         )
@@ -89,40 +90,54 @@ pub(super) use notes_operation;
 /// The instructions that store an argument in the slot at r10; none if its position is above 15.
 #[cfg(target_arch = "x86_64")]
 macro_rules! argument_to_slot {
-    ($position:literal, $place:literal, $at:literal) => {
-        concat!(
-            ".if {",
+    ($position:literal, $place:literal, values) => {
+        $crate::entry::entrance::with_argument!(
             $position,
-            "} == 0\nmov r11, rdi\n.elseif {",
+            concat!("mov qword ptr [r10 + ", $place, "], "),
+            "\n"
+        )
+    };
+    ($position:literal, $place:literal, addresses) => {
+        $crate::entry::entrance::with_argument!(
             $position,
-            "} == 1\nmov r11, rsi\n",
-            ".elseif {",
-            $position,
-            "} == 2\nmov r11, rdx\n.elseif {",
-            $position,
-            "} == 3\nmov r11, rcx\n",
-            ".elseif {",
-            $position,
-            "} == 4\nmov r11, r8\n.elseif {",
-            $position,
-            "} == 5\nmov r11, r9\n",
-            ".elseif {",
-            $position,
-            "} < 16\nmov r11, qword ptr [rsp + 8 * ({",
-            $position,
-            "} - 5)]\n.endif\n",
-            ".if {",
-            $position,
-            "} < 16\n",
-            $at,
-            "mov qword ptr [r10 + ",
-            $place,
-            "], r11\n.endif\n",
+            "mov r11d, dword ptr [",
+            concat!("]\nmov qword ptr [r10 + ", $place, "], r11\n")
         )
     };
 }
 #[cfg(target_arch = "x86_64")]
 pub(super) use argument_to_slot;
+
+/// An instruction with the register that an argument is in, between `$before` and `$after`; one on the stack is loaded.
+#[cfg(target_arch = "x86_64")]
+macro_rules! with_argument {
+    ($position:literal, $before:expr, $after:expr) => {
+        concat!(
+            $crate::entry::entrance::with_argument!("0", "rdi", $position, $before, $after),
+            $crate::entry::entrance::with_argument!("1", "rsi", $position, $before, $after),
+            $crate::entry::entrance::with_argument!("2", "rdx", $position, $before, $after),
+            $crate::entry::entrance::with_argument!("3", "rcx", $position, $before, $after),
+            $crate::entry::entrance::with_argument!("4", "r8", $position, $before, $after),
+            $crate::entry::entrance::with_argument!("5", "r9", $position, $before, $after),
+            ".if {",
+            $position,
+            "} > 5 && {",
+            $position,
+            "} < 16\nmov r11, qword ptr [rsp + 8 * ({",
+            $position,
+            "} - 5)]\n",
+            $before,
+            "r11",
+            $after,
+            ".endif\n",
+        )
+    };
+    ($at:literal, $register:literal, $position:literal, $before:expr, $after:expr) => {
+        concat!(".if {", $position, "} == ", $at, "\n", $before, $register, $after, ".endif\n")
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use with_argument;
 
 /// The instructions after the call: the low half of the handle replaces its address. `$unless`: what skips them if the
 /// call failed.
@@ -210,7 +225,7 @@ macro_rules! entrance {
                 // Before the call, so that one that is left by an exception is counted, too.
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $crate::entry::entrance::leaves_now!(),
-                $crate::entry::entrance::notes_operation!(""),
+                $crate::entry::entrance::notes_operation!(values),
                 $(concat!("jmp {", stringify!($counted), "}"),)?
                 ".if {forwards}",
                 $crate::entry::entrance::forwards!(
@@ -297,7 +312,7 @@ macro_rules! fortran_entrance {
                 "jb 2f",
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $crate::entry::entrance::leaves_now!(),
-                $crate::entry::entrance::notes_operation!("mov r11d, dword ptr [r11]\n"),
+                $crate::entry::entrance::notes_operation!(addresses),
                 $crate::entry::entrance::forwards!("rax", $crate::entry::entrance::notes_handle!("")),
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
