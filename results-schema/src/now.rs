@@ -47,6 +47,9 @@ pub struct RankNow {
     /// Where the call was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallPlace>,
+    /// The functions of Python that led to it, the innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub python: Vec<FrameNow>,
     /// The same of its other threads that call MPI, if it has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<RankNow>,
@@ -111,6 +114,9 @@ pub struct CallPlace {
     pub path: String,
     /// Where in that file.
     pub offset: u64,
+    /// Of a file with the source of Python it is this line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// What every rank of a running job is doing, who waits for whom, and why it does not go on: what `gyan now` says.

@@ -30,7 +30,7 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
         ));
     };
     if options.stacks {
-        (now.stacks, now.without_stack) = stacks::taken(&directory);
+        (now.stacks, now.without_stack) = stacks::taken(&directory, &now.ranks);
     }
     print::listing(format, &answers::now(&now, &path), &now)?;
     Ok(if now.ranks.len() as u64 == u64::from(now.size) { DONE } else { INCOMPLETE })

@@ -15,6 +15,7 @@ mod tests;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
@@ -26,6 +27,8 @@ use crate::input::directory::Directory;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
 pub(crate) use stall::{Stall, stall};
+#[cfg(test)]
+pub(crate) use tests::call as a_call;
 use waits::WaitGraph;
 
 /// Ranks that have not moved for less than this may just be slow.
@@ -37,6 +40,10 @@ const STARTS: usize = 50;
 pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
     let mut symbols = Symbols::default();
     look_at(directory, &mut |place| {
+        if let Some(line) = place.line {
+            let file = Path::new(&place.path).file_name().unwrap_or_default();
+            return format!("{}:{line}", file.to_string_lossy());
+        }
         let frames = symbols.frames_at(&place.path, place.offset);
         frames.first().map(StackFrame::short_place).unwrap_or_default()
     })

@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) const NOW_MS: u64 = 1_000_000;
 
-pub(super) fn call(function: &str) -> RankNow {
+pub(crate) fn call(function: &str) -> RankNow {
     RankNow {
         in_mpi: true,
         function: Some(function.into()),
@@ -20,6 +20,7 @@ pub(super) fn call(function: &str) -> RankNow {
         communicator: Some(CommunicatorNow::World),
         members: None,
         from: None,
+        python: Vec::new(),
         threads: Vec::new(),
     }
 }

@@ -1,7 +1,8 @@
 //! How did the ranks on this host get to where they are? Their call stacks, taken from outside.
 //!
 //! A rank is stopped only while its registers and its stack are copied. What they mean is found out afterwards, from the copy
-//! and from the files that the rank runs. Of a rank with several threads it is the stack of the one that began in `main`.
+//! and from the files that the rank runs. Of a rank with several threads it is the stack of the one that began in `main`. What an
+//! interpreter of Python runs is known from the keeper.
 
 mod maps;
 mod program;
@@ -13,7 +14,7 @@ mod unwind;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{FrameNow, StackNow, WithoutStack};
+use gyan_results::{Doing, FrameNow, RankDoing, RankNow, StackNow, WithoutStack};
 
 use self::maps::Maps;
 use crate::input::directory::{Directory, RankProcess};
@@ -25,13 +26,24 @@ use unwind::{ObjectFiles, Unwound};
 /// How much of a stack is copied at first, and when that was not all that is needed.
 const STACK_BYTES: [usize; 2] = [256 << 10, 64 << 20];
 
-/// The stacks of the ranks of a run that run on this host, and why others have none.
-pub(crate) fn taken(directory: &Directory) -> (Vec<StackNow>, Vec<WithoutStack>) {
+/// The stacks of the ranks of a run that run on this host, and why others have none. `ranks`: what they are doing.
+pub(crate) fn taken(
+    directory: &Directory,
+    ranks: &[RankDoing],
+) -> (Vec<StackNow>, Vec<WithoutStack>) {
+    let still = ranks.iter().filter_map(|rank| match &rank.doing {
+        Doing::Still(now) => Some((rank.rank, now)),
+        _ => None,
+    });
+    let still: BTreeMap<u32, &RankNow> = still.collect();
     let mut taking = Taking::default();
     let mut stacks: BTreeMap<(Vec<FrameNow>, bool), (Vec<u32>, u64)> = BTreeMap::new();
     let mut without: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for RankProcess { rank, host, pid } in directory.processes() {
-        let stack = pid.map_or_else(|| Err(elsewhere(&host, directory)), |pid| taking.stack(pid));
+        let stack = pid.map_or_else(
+            || Err(elsewhere(&host, directory)),
+            |pid| taking.stack(pid, still.get(&rank).copied()),
+        );
         match stack {
             Ok(Taken { frames, is_cut, stopped_us }) => {
                 let (ranks, longest_us) = stacks.entry((frames, is_cut)).or_default();
@@ -73,7 +85,7 @@ struct Taking {
 }
 
 impl Taking {
-    fn stack(&mut self, pid: u32) -> Result<Taken, String> {
+    fn stack(&mut self, pid: u32, now: Option<&RankNow>) -> Result<Taken, String> {
         let mut stopped_us = 0;
         let mut unwound = Unwound::default();
         let maps = Maps::read(pid).map_err(|error| stop::why_not(pid, &error))?;
@@ -89,7 +101,7 @@ impl Taking {
             }
         }
         let program = Program { maps: &maps, symbols: &mut self.symbols };
-        let (frames, has_main) = program.frames(&unwound.addresses);
+        let (frames, has_main) = program.frames(&unwound.addresses, now);
         let is_cut = unwound.is_cut && !has_main;
         Ok(Taken { frames, is_cut, stopped_us })
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gyan_results::FrameNow;
+use gyan_results::{FrameNow, RankNow};
 
 use super::maps::{Mapping, Maps};
 use crate::symbols::stacks::Owner;
@@ -27,8 +27,8 @@ pub(super) struct OwnedFrame {
 
 impl Program<'_> {
     /// The functions at these addresses, of which the innermost comes first; the outermost comes first in what is returned. And
-    /// whether `main` is among them.
-    pub(super) fn frames(self, addresses: &[u64]) -> (Vec<FrameNow>, bool) {
+    /// whether `main` is among them. `now`: what the rank does; its functions of Python stand for those of the interpreter.
+    pub(super) fn frames(self, addresses: &[u64], now: Option<&RankNow>) -> (Vec<FrameNow>, bool) {
         let mut frames = Vec::new();
         let mut main = None;
         for address in addresses.iter().rev() {
@@ -49,7 +49,11 @@ impl Program<'_> {
                 });
             }
         }
-        (shown(frames), main.is_some())
+        let mut shown = shown(frames);
+        if let Some(now) = now {
+            shown.put_python(now);
+        }
+        (shown.frames, main.is_some())
     }
 }
 
@@ -72,8 +76,27 @@ fn file_name(path: &str) -> String {
 }
 
 /// What is shown of a stack, from the outermost function on.
-pub(super) fn shown(frames: Vec<OwnedFrame>) -> Vec<FrameNow> {
+pub(super) struct Shown {
+    pub(super) frames: Vec<FrameNow>,
+    /// The first that stands for an interpreter of Python.
+    interpreter: Option<usize>,
+}
+
+impl Shown {
+    /// Not if the rank has moved since `now` was seen.
+    pub(super) fn put_python(&mut self, now: &RankNow) {
+        let last = self.frames.last().map(|frame| &frame.function);
+        let is_there = !now.in_mpi || last == now.function.as_ref();
+        if let Some(at) = self.interpreter.filter(|_| is_there && !now.python.is_empty()) {
+            self.frames.splice(at..=at, now.python.iter().rev().cloned());
+        }
+    }
+}
+
+pub(super) fn shown(frames: Vec<OwnedFrame>) -> Shown {
     let mut shown: Vec<FrameNow> = Vec::new();
+    let mut interpreter = None;
+    let mut was_python = false;
     let mut in_mpi = false;
     // A function of the MPI library, if the one that was called has no name there.
     let mut in_library = None;
@@ -93,20 +116,27 @@ pub(super) fn shown(frames: Vec<OwnedFrame>) -> Vec<FrameNow> {
                 in_library = in_library.or(Some(of_name(frame.function)));
             }
             (Owner::Python, _) => {
-                if shown.last().is_none_or(|last| last.function != name) {
+                if !was_python {
+                    interpreter = interpreter.or(Some(shown.len()));
                     shown.push(of_name(name));
                 }
+                was_python = true;
             }
-            _ => shown.push(FrameNow {
-                function: frame.function,
-                file: frame.file,
-                line: frame.line,
-                inlined: frame.inlined,
-            }),
+            // What starts `main` lies between the interpreter and its library.
+            (Owner::Beginning, _) if was_python => {}
+            _ => {
+                was_python = false;
+                shown.push(FrameNow {
+                    function: frame.function,
+                    file: frame.file,
+                    line: frame.line,
+                    inlined: frame.inlined,
+                });
+            }
         }
     }
     shown.extend(in_library.filter(|_| !in_mpi));
-    shown
+    Shown { frames: shown, interpreter }
 }
 
 fn of_name(function: String) -> FrameNow {

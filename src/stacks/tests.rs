@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use gyan_results::{FrameNow, StackNow};
+use gyan_results::{FrameNow, RankNow, StackNow};
 use tempfile::TempDir;
 
 use super::program::{OwnedFrame, shown};
@@ -61,7 +61,7 @@ fn started(place: &Path, options: &[&str]) -> Running {
 fn functions(options: &[&str]) -> Option<Vec<(String, Option<u32>)>> {
     let place = TempDir::new().unwrap();
     let running = started(place.path(), options);
-    let taken = match Taking::default().stack(running.0.id()) {
+    let taken = match Taking::default().stack(running.0.id(), None) {
         Ok(taken) => taken,
         Err(why) if why.contains("forbid") => {
             eprintln!("skipped: {why}");
@@ -101,7 +101,7 @@ fn a_stack_larger_than_the_first_copy_is_copied_again() {
 fn a_process_that_has_ended_has_a_reason() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let why = Taking::default().stack(child.id()).err().unwrap();
+    let why = Taking::default().stack(child.id(), None).err().unwrap();
     assert_eq!(why, "it has just ended");
 }
 
@@ -111,7 +111,7 @@ fn owned(owner: Owner, name: &str, function: &str) -> OwnedFrame {
 }
 
 fn names(frames: Vec<OwnedFrame>) -> Vec<String> {
-    shown(frames).into_iter().map(|frame| frame.function).collect()
+    shown(frames).frames.into_iter().map(|frame| frame.function).collect()
 }
 
 #[test]
@@ -136,9 +136,32 @@ fn of_mpi_and_gyan_only_the_called_function_is_shown() {
 
 #[test]
 fn an_interpreter_is_one_row() {
-    let python = |function| owned(Owner::Python, "python3", function);
-    let stack = vec![python("main"), python("_PyEval"), owned(Owner::Mpi, "libmpi.so", "MPI_Recv")];
-    assert_eq!(names(stack), ["python3", "MPI_Recv"]);
+    let stack = || {
+        vec![
+            owned(Owner::Python, "python3", "python3+0x10"),
+            owned(Owner::Beginning, "libc.so.6", "__libc_start_main"),
+            owned(Owner::Python, "libpython3.so", "_PyEval"),
+            owned(Owner::Mpi, "libmpi.so", "MPI_Recv"),
+        ]
+    };
+    assert_eq!(names(stack()), ["python3", "MPI_Recv"]);
+    let frame = |function: &str| FrameNow {
+        function: function.into(),
+        file: Some("/src/solver.py".into()),
+        line: Some(7),
+        inlined: false,
+    };
+    let python = vec![frame("receive"), frame("<module>")];
+    let mut now = RankNow { python, ..crate::hang::a_call("MPI_Recv") };
+    let with_python = |now: &RankNow| {
+        let mut shown = shown(stack());
+        shown.put_python(now);
+        shown.frames.into_iter().map(|frame| frame.function).collect::<Vec<_>>()
+    };
+    assert_eq!(with_python(&now), ["<module>", "receive", "MPI_Recv"]);
+    // It has moved since.
+    now.function = Some("MPI_Send".into());
+    assert_eq!(with_python(&now), ["python3", "MPI_Recv"]);
 }
 
 fn stack(ranks: &[u32], frames: &[(&str, u32)]) -> StackNow {

@@ -30,6 +30,7 @@ fn waits_in(function: &str) -> RankNow {
         communicator: Some(CommunicatorNow::World),
         members: None,
         from: None,
+        python: Vec::new(),
         threads: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use gyan_results::{CallPlace, CommunicatorNow, OperationNow, Peer, RankNow};
+use gyan_results::{CallPlace, CommunicatorNow, FrameNow, OperationNow, Peer, RankNow};
 
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
@@ -14,6 +14,7 @@ use crate::mpi::abi::{Abi, Library, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
 use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
 use crate::sys::memory::{read_from, words_from};
+use crate::sys::python;
 
 /// How many requests of a call are looked at.
 const REQUESTS_AT_MOST: u64 = 4096;
@@ -67,6 +68,10 @@ impl LookAtRank for Looks {
         let (distance, threads) = see(pid, of)?;
         let mut told: Vec<RankNow> =
             threads.iter().map(|seen| told(pid, of, distance, seen)).collect();
+        // Of several threads it is not known which one initialised MPI.
+        if let [alone] = &mut told[..] {
+            tell_python(alone, pid, distance);
+        }
         // Those that are in MPI come first.
         told.sort_by_key(|now| !now.in_mpi);
         let others = told.split_off(told.len().min(1));
@@ -142,7 +147,22 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
         communicator: call.as_ref().and_then(CallSeen::communicator),
         members: call.as_ref().and_then(CallSeen::members),
         from: call.as_ref().and_then(CallSeen::place),
+        python: Vec::new(),
         threads: Vec::new(),
+    }
+}
+
+/// Says where a program in Python is: the innermost line, not the place in the module of Python that calls MPI for it.
+fn tell_python(now: &mut RankNow, pid: i32, distance: usize) {
+    let frame = |line: python::Line| FrameNow {
+        function: line.function.as_str().to_owned(),
+        file: Some(line.file.as_str().to_owned()),
+        line: Some(line.number),
+        inlined: false,
+    };
+    now.python = python::lines_of(pid, distance).into_iter().map(frame).collect();
+    if let Some(FrameNow { file: Some(file), line, .. }) = now.python.first() {
+        now.from = Some(CallPlace { path: file.clone(), offset: 0, line: *line });
     }
 }
 
@@ -353,9 +373,10 @@ impl CallSeen<'_> {
             let path = line.get(line.find('/')?..)?;
             // The call comes before the address that it returns to.
             let call = address.checked_sub(1)?;
-            (from..to)
-                .contains(&call)
-                .then(|| CallPlace { path: path.to_owned(), offset: (call - from + offset) as u64 })
+            (from..to).contains(&call).then(|| {
+                let offset = (call - from + offset) as u64;
+                CallPlace { path: path.to_owned(), offset, line: None }
+            })
         })
     }
 }

@@ -5,9 +5,12 @@
 //! version may differ from the one in the table: so nothing is read but by the kernel, which refuses what is not
 //! there, and whatever does not look as expected ends the search without a line. Other versions than those of
 //! the table, interpreters inside of an interpreter, and names with other letters than ASCII have none.
+//!
+//! The keeper reads the same of a rank that stands still.
 
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sys::{elf_objects, memory, symbols};
 
@@ -109,11 +112,16 @@ struct Interpreter {
 
 static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
 
-/// Looks for an interpreter, once.
+/// For the keeper: of the interpreter its minor version, its runtime and the kind of objects that are code, and the
+/// `pthread_self` of the thread that initialised MPI. All are 0 in a program without one.
+static FOR_KEEPER: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// Looks for an interpreter, once, in the thread that initialises MPI.
 pub(crate) fn prepare() {
-    INTERPRETER.get_or_init(|| {
+    let interpreter = INTERPRETER.get_or_init(|| {
         let address = |name| symbols::default(name).map(|found| found.as_ptr() as usize);
-        let version: u64 = read(address(c"Py_Version")?)?;
+        let process = own_process();
+        let version: u64 = process.read(address(c"Py_Version")?)?;
         let layout = LAYOUTS.iter().find(|layout| version >> 16 == 0x300 | u64::from(layout.minor));
         let (layout, runtime) = (layout?, address(c"_PyRuntime")?);
         let mut range = 0..0;
@@ -124,6 +132,23 @@ pub(crate) fn prepare() {
         });
         Some(Interpreter { layout, runtime, code: address(c"PyCode_Type")?, range })
     });
+    if let Some(Interpreter { layout, runtime, code, .. }) = interpreter {
+        let all = [usize::from(layout.minor), *runtime, *code, own_thread()];
+        for (place, word) in FOR_KEEPER.iter().zip(all) {
+            place.store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+fn own_process() -> Process {
+    // SAFETY: getpid(2) has no preconditions.
+    Process(unsafe { libc::getpid() })
+}
+
+fn own_thread() -> usize {
+    // SAFETY: no requirements.
+    let own = unsafe { libc::pthread_self() };
+    usize::try_from(own).unwrap_or(0)
 }
 
 fn interpreter() -> Option<&'static Interpreter> {
@@ -144,62 +169,106 @@ pub(crate) struct Line {
 
 /// The innermost line that this thread is at in a file; none in case of any doubt.
 pub(crate) fn line() -> Option<Line> {
-    let Interpreter { layout, runtime, code: code_kind, .. } = interpreter()?;
-    let main: usize = read(runtime + layout.main)?;
-    // SAFETY: no requirements.
-    let own = unsafe { libc::pthread_self() };
-    let mut thread: usize = read(main.checked_add(layout.threads)?)?;
-    let mut left = THREADS_AT_MOST;
-    while read::<u64>(thread.checked_add(layout.thread)?)? != own as u64 {
-        left = left.checked_sub(1)?;
-        thread = read(thread.checked_add(NEXT)?)?;
-    }
-    let mut frame = thread;
-    for offset in layout.frame {
-        frame = read(frame.checked_add(*offset)?)?;
-    }
-    for _ in 0..FRAMES_AT_MOST {
-        if frame == 0 || !frame.is_multiple_of(align_of::<usize>()) {
-            return None;
+    let Interpreter { layout, runtime, code, .. } = interpreter()?;
+    Frames::of_thread(own_process(), layout, *runtime, *code, own_thread())?.next()
+}
+
+/// The lines that the thread of another process is at which initialised MPI there, the innermost first; as far as there is no
+/// doubt. `distance`: from the statics of this process to those of the other.
+pub(crate) fn lines_of(pid: libc::pid_t, distance: usize) -> Vec<Line> {
+    let at = (&raw const FOR_KEEPER).addr().wrapping_add(distance);
+    let Ok([minor, runtime, code, thread]) = memory::words_from(pid, at) else { return Vec::new() };
+    let layout = LAYOUTS.iter().find(|layout| usize::from(layout.minor) == minor);
+    let frames =
+        layout.and_then(|layout| Frames::of_thread(Process(pid), layout, runtime, code, thread));
+    frames.into_iter().flatten().collect()
+}
+
+/// The frames of a thread, from the innermost on.
+struct Frames {
+    process: Process,
+    layout: &'static Layout,
+    /// The kind of objects that are code.
+    code_kind: usize,
+    /// 0 behind the last one.
+    next: usize,
+    left: usize,
+}
+
+impl Frames {
+    /// `thread`: what `pthread_self` returns in it.
+    fn of_thread(
+        process: Process,
+        layout: &'static Layout,
+        runtime: usize,
+        code_kind: usize,
+        thread: usize,
+    ) -> Option<Frames> {
+        let main: usize = process.read(runtime.checked_add(layout.main)?)?;
+        let mut state: usize = process.read(main.checked_add(layout.threads)?)?;
+        let mut left = THREADS_AT_MOST;
+        while process.read::<usize>(state.checked_add(layout.thread)?)? != thread {
+            left = left.checked_sub(1)?;
+            state = process.read(state.checked_add(NEXT)?)?;
         }
-        if read::<u8>(frame.checked_add(layout.owner)?)? != OF_INTERPRETER {
-            let code: usize = read(frame.checked_add(layout.code)?)?;
-            if read::<usize>(code.checked_add(KIND)?)? != *code_kind {
+        let mut next = state;
+        for offset in layout.frame {
+            next = process.read(next.checked_add(*offset)?)?;
+        }
+        Some(Frames { process, layout, code_kind, next, left: FRAMES_AT_MOST })
+    }
+}
+
+impl Iterator for Frames {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        let Frames { process, layout, code_kind, .. } = *self;
+        loop {
+            let frame = self.next;
+            self.left = self.left.checked_sub(1)?;
+            if frame == 0 || !frame.is_multiple_of(align_of::<usize>()) {
                 return None;
             }
-            let file = layout.text(code.checked_add(FILE)?)?;
+            self.next = process.read(frame.checked_add(layout.previous)?)?;
+            if process.read::<u8>(frame.checked_add(layout.owner)?)? == OF_INTERPRETER {
+                continue;
+            }
+            let code: usize = process.read(frame.checked_add(layout.code)?)?;
+            if process.read::<usize>(code.checked_add(KIND)?)? != code_kind {
+                return None;
+            }
+            let file = layout.text(process, code.checked_add(FILE)?)?;
             // Code that the interpreter contains, such as that of `import`, has no file.
             if !file.as_str().starts_with('<') {
-                let function = layout.text(code.checked_add(FUNCTION)?)?;
-                return Some(Line { function, file, number: layout.line(frame, code)? });
+                let function = layout.text(process, code.checked_add(FUNCTION)?)?;
+                return Some(Line { function, file, number: layout.line(process, frame, code)? });
             }
         }
-        frame = read(frame.checked_add(layout.previous)?)?;
     }
-    None
 }
 
 impl Layout {
-    fn line(&self, frame: usize, code: usize) -> Option<u32> {
-        let instruction: usize = read(frame.checked_add(self.instruction)?)?;
+    fn line(&self, process: Process, frame: usize, code: usize) -> Option<u32> {
+        let instruction: usize = process.read(frame.checked_add(self.instruction)?)?;
         let at = instruction.checked_sub(code.checked_add(self.instructions)?)?;
-        let first: i32 = read(code.checked_add(self.first_line)?)?;
-        let lines: usize = read(code.checked_add(LINES)?)?;
-        let length: usize = read(lines.checked_add(LENGTH)?)?;
-        let table = Bytes::new(lines.checked_add(BYTES)?, length.min(LINES_AT_MOST));
+        let first: i32 = process.read(code.checked_add(self.first_line)?)?;
+        let lines: usize = process.read(code.checked_add(LINES)?)?;
+        let length: usize = process.read(lines.checked_add(LENGTH)?)?;
+        let table = Bytes::new(process, lines.checked_add(BYTES)?, length.min(LINES_AT_MOST));
         line_at(table, first.into(), at)
     }
 
-    fn text(&self, pointer: usize) -> Option<Text> {
-        let text: usize = read(pointer)?;
-        let length: usize = read(text.checked_add(LENGTH)?)?;
-        let state: u32 = read(text.checked_add(STATE)?)?;
+    fn text(&self, process: Process, pointer: usize) -> Option<Text> {
+        let text: usize = process.read(pointer)?;
+        let length: usize = process.read(text.checked_add(LENGTH)?)?;
+        let state: u32 = process.read(text.checked_add(STATE)?)?;
         if state & IS_PLAIN != IS_PLAIN || length > TEXT_AT_MOST {
             return None;
         }
         let mut found = Text { letters: [0; TEXT_AT_MOST], length };
         let letters = found.letters.get_mut(..length)?;
-        read_into(text.checked_add(self.letters)?, letters)?;
+        process.read_into(text.checked_add(self.letters)?, letters)?;
         (!letters.is_empty() && letters.iter().all(u8::is_ascii)).then_some(found)
     }
 }
@@ -261,6 +330,7 @@ fn line_at(table: impl Iterator<Item = u8>, first: i64, at: usize) -> Option<u32
 
 /// Bytes in memory, read in pieces; ends early where they cannot be read.
 struct Bytes {
+    process: Process,
     next: usize,
     left: usize,
     piece: [u8; 256],
@@ -269,8 +339,8 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn new(next: usize, left: usize) -> Bytes {
-        Bytes { next, left, piece: [0; 256], at: 0, length: 0 }
+    fn new(process: Process, next: usize, left: usize) -> Bytes {
+        Bytes { process, next, left, piece: [0; 256], at: 0, length: 0 }
     }
 }
 
@@ -281,7 +351,7 @@ impl Iterator for Bytes {
         if self.at == self.length {
             let length = self.left.min(self.piece.len());
             let piece = self.piece.get_mut(..length).filter(|piece| !piece.is_empty())?;
-            read_into(self.next, piece)?;
+            self.process.read_into(self.next, piece)?;
             self.next = self.next.checked_add(length)?;
             (self.left, self.at, self.length) = (self.left - length, 0, length);
         }
@@ -290,11 +360,21 @@ impl Iterator for Bytes {
     }
 }
 
-/// A number of any width at an address; none where nothing can be read.
-fn read<T: FromMemory>(at: usize) -> Option<T> {
-    let mut bytes = T::Bytes::default();
-    read_into(at, bytes.as_mut())?;
-    Some(T::from_bytes(bytes))
+/// A process whose memory is read, by its id.
+#[derive(Clone, Copy)]
+struct Process(libc::pid_t);
+
+impl Process {
+    /// A number of any width at an address; none where nothing can be read.
+    fn read<T: FromMemory>(self, at: usize) -> Option<T> {
+        let mut bytes = T::Bytes::default();
+        self.read_into(at, bytes.as_mut())?;
+        Some(T::from_bytes(bytes))
+    }
+
+    fn read_into(self, at: usize, into: &mut [u8]) -> Option<()> {
+        memory::read_from(self.0, at, into).ok()
+    }
 }
 
 trait FromMemory {
@@ -315,12 +395,6 @@ macro_rules! numbers {
 
 numbers!(u8 u32 i32 u64 usize);
 
-/// Fills `into` with what is in this process at an address.
-fn read_into(at: usize, into: &mut [u8]) -> Option<()> {
-    // SAFETY: getpid(2) has no preconditions.
-    memory::read_from(unsafe { libc::getpid() }, at, into).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,11 +402,13 @@ mod tests {
     #[test]
     fn what_cannot_be_read_gives_nothing() {
         let number = 7_u64;
-        assert_eq!(read::<u64>(&raw const number as usize), Some(7));
-        assert_eq!(read::<u64>(8), None);
-        assert_eq!(read::<u64>(usize::MAX - 3), None);
-        assert_eq!(Bytes::new(8, 300).next(), None);
+        let process = own_process();
+        assert_eq!(process.read::<u64>(&raw const number as usize), Some(7));
+        assert_eq!(process.read::<u64>(8), None);
+        assert_eq!(process.read::<u64>(usize::MAX - 3), None);
+        assert_eq!(Bytes::new(process, 8, 300).next(), None);
         assert!(line().is_none());
+        assert!(lines_of(process.0, 0).is_empty());
     }
 
     /// What `CPython` 3.11 makes of a function in line 1 whose lines 2 and 3 call something:
