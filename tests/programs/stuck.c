@@ -11,9 +11,11 @@
  * split       rank 0 is in a barrier of ranks 0 and 1, and rank 1 receives from rank 0; ranks 2 and 3 are in one of all
  * finalize    rank 3 is in MPI_Finalize while the others are in a barrier
  * sender      rank 0 receives from any rank, of which rank 3 computes and could send; the others receive from rank 0
+ * threads     two threads of each of ranks 0 and 1 receive from the other rank; ranks 2 and 3 are in a barrier
  * healthy     they go on exchanging messages
  */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +38,11 @@ static void barrier(void) {
     MPI_Barrier(MPI_COMM_WORLD); /* barrier */
 }
 
+static void *receive_in_thread(void *tag) {
+    receive(1 - rank, *(int *)tag);
+    return NULL;
+}
+
 static void compute(void) {
     while (access("go", F_OK) != 0)
         usleep(1000);
@@ -44,7 +51,12 @@ static void compute(void) {
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     alarm(600);
-    MPI_Init(&argc, &argv);
+    if (!strcmp(what, "threads")) {
+        int provided;
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    } else {
+        MPI_Init(&argc, &argv);
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 0; i < 50; i++)
@@ -52,6 +64,15 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "cycle")) {
         if (rank < 2)
             receive(1 - rank, 5);
+        barrier();
+    } else if (!strcmp(what, "threads")) {
+        pthread_t other;
+        int tags[] = {5, 6};
+        if (rank < 2) {
+            pthread_create(&other, NULL, receive_in_thread, &tags[0]);
+            receive_in_thread(&tags[1]);
+            pthread_join(other, NULL);
+        }
         barrier();
     } else if (!strcmp(what, "barrier")) {
         if (rank == 1)

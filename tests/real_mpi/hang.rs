@@ -26,6 +26,8 @@ const BARRIER: (&str, &str) = ("MPI_Barrier", "barrier");
 const CASES: &[Case] = &[
     Case { what: "cycle", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[RECEIVE] },
     Case { what: "barrier", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE, BARRIER] },
+    // The line of a call in several threads is often missing.
+    Case { what: "threads", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[] },
     Case { what: "tag", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE] },
     Case {
         what: "collectives",
@@ -127,6 +129,31 @@ fn why_a_job_hangs_is_said_with_mpich_5() {
 #[test]
 fn why_a_job_hangs_is_said_with_intel_mpi() {
     says_why(BED[5]);
+}
+
+/// Ranks 0 and 1 wait for each other at that line.
+fn is_a_cycle(mpi: Mpi, program: &[String], expected: &str) {
+    let waiting = Waiting::launch(&mpi.mpirun(3), program, &[]);
+    let HangCause { kind, ranks, sentence } = cause_of(&waiting, &program.join(" "));
+    assert_eq!((kind, ranks), (HangKind::Deadlock, vec![0, 1]), "{mpi:?}: {sentence}");
+    assert_eq!(sentence.matches(expected).count(), 2, "{mpi:?}: {sentence}");
+}
+
+#[test]
+fn why_a_program_in_fortran_hangs_is_said() {
+    for mpi in [OPENMPI, OPENMPI5, MPICH] {
+        let program = mpi.fortran_program("stuck.f90", &["-g"]).display().to_string();
+        is_a_cycle(mpi, &[program], "MPI_Recv at stuck.f90:9 for a message with tag 5");
+    }
+}
+
+#[test]
+fn why_a_program_in_python_hangs_is_said() {
+    for mpi in [OPENMPI, MPICH] {
+        let script = root().join("tests/programs/stuck.py").display().to_string();
+        let program = ["python-mpi4py".to_owned(), script];
+        is_a_cycle(mpi, &program, "MPI_Mprobe at stuck.py:9 for a message with tag 5");
+    }
 }
 
 #[test]

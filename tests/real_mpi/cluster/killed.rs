@@ -13,7 +13,7 @@ use crate::common::{comes_true, gyan, known_live, known_of_each, run};
 
 const RANKS: usize = 4;
 
-/// A job of `tests/programs/waits.c` on two hosts, by a launcher.
+/// A job on two hosts, by a launcher.
 struct Waiting {
     launcher: Child,
     here: PathBuf,
@@ -22,10 +22,23 @@ struct Waiting {
 impl Waiting {
     /// Returns once the live files know all ranks.
     fn start(cluster: &Cluster, name: &str, of: &str, launcher: &str) -> Waiting {
+        Waiting::start_program(cluster, name, of, launcher, &mpi(of).program("waits"), "")
+    }
+
+    /// The same for a program with an argument.
+    fn start_program(
+        cluster: &Cluster,
+        name: &str,
+        of: &str,
+        launcher: &str,
+        program: &Path,
+        argument: &str,
+    ) -> Waiting {
         let (mpi, here) = (mpi(of), fresh(cluster, name));
         let launcher =
             format!("{launcher} env GYAN_OUTPUT={} GYAN_BUDGET=100%", here.join("out").display());
-        let words = launched(Way::Preloaded, &launcher, &mpi.program("waits"));
+        let mut words = launched(Way::Preloaded, &launcher, program);
+        words.extend((!argument.is_empty()).then(|| argument.to_owned()));
         let mut command: Command = cluster.under(mpi.name, &words);
         command.current_dir(&here).stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -89,6 +102,24 @@ fn a_job_whose_launcher_is_killed_leaves_what_its_ranks_knew_on_all_hosts() {
         assert!(comes_true(is_over) || text.contains("no end is known"), "{of}: {text}");
         assert!(text.contains("4 ranks on 2 hosts"), "{of}: {text}");
         fs::write(waiting.here.join("go"), "").unwrap();
+    }
+}
+
+/// Ranks 0 and 1, on different hosts, receive from each other.
+#[test]
+fn why_a_job_on_two_hosts_hangs_is_said() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    for of in ["openmpi4", "mpich5"] {
+        let program = mpi(of).compiled("stuck", &["-g"]);
+        let name = format!("stuck-{of}");
+        let waiting = Waiting::start_program(&cluster, &name, of, "mpirun -n 4", &program, "cycle");
+        let mut said = String::new();
+        let is_said = comes_true(|| {
+            said = run(gyan().arg("now").arg(waiting.directory())).stdout;
+            said = said.split_whitespace().collect::<Vec<&str>>().join(" ");
+            said.contains("Deadlock: rank 0 waits in MPI_Recv at stuck.c:")
+        });
+        assert!(is_said && said.contains("; rank 1 waits in MPI_Recv at stuck.c:"), "{of}: {said}");
     }
 }
 
