@@ -33,8 +33,27 @@ pub struct Job {
     pub labels: Vec<Label>,
     /// When `MPI_Init` was called: UTC, RFC 3339.
     pub started: String,
-    /// Seconds from `MPI_Init` to the end.
+    /// Seconds from `MPI_Init` to the end; for a rank without a profile, to now or to when its process was last seen.
     pub elapsed_s: f64,
+    /// Seconds from `MPI_Init` to the last numbers of a rank without a profile; none where they are of the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_until_s: Option<f64>,
+}
+
+impl Job {
+    /// Seconds from `MPI_Init` to the last numbers.
+    #[must_use]
+    pub fn known_s(&self) -> f64 {
+        self.known_until_s.unwrap_or(self.elapsed_s)
+    }
+
+    /// Takes the longest times of both.
+    pub(crate) fn lasts_as_long_as(&mut self, other: &Job) {
+        let known_s = self.known_s().max(other.known_s());
+        let is_partly = self.known_until_s.is_some() || other.known_until_s.is_some();
+        self.known_until_s = is_partly.then_some(known_s);
+        self.elapsed_s = self.elapsed_s.max(other.elapsed_s);
+    }
 }
 
 /// A label of a run, such as the size of its problem.
@@ -87,7 +106,8 @@ pub struct CvarSetting {
 pub struct End {
     /// By what.
     pub how: Ending,
-    /// The code that came with it; 0 for `MPI_Finalize`.
+    /// The code that came with it; 0 for `MPI_Finalize`. Of a killed process, the number of the signal, or 0 if that is not
+    /// known.
     pub code: i32,
 }
 
@@ -125,4 +145,7 @@ pub struct BadEnding {
     /// Seconds from the start to the last data.
     #[serde(default)]
     pub elapsed_s: f64,
+    /// Seconds from the start to the end of its process, or to when it was last seen; none where that is the last data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_s: Option<f64>,
 }

@@ -27,6 +27,12 @@ pub struct LiveRank {
     pub rank: u32,
     /// Its process has ended, and nothing more will be known of it.
     pub gone: bool,
+    /// When it was last seen, or had just ended, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_ms: Option<u64>,
+    /// How its process ended, as wait(2) has it, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<i32>,
     /// What it is doing; none if it moves, or nothing is known of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<RankNow>,
@@ -92,6 +98,10 @@ pub struct LiveEntry {
     pub rank: u32,
     /// Its process has ended.
     pub gone: bool,
+    /// When it was last seen, or had just ended, in milliseconds since 1970.
+    pub seen_ms: Option<u64>,
+    /// How its process ended, as wait(2) has it.
+    pub status: Option<i32>,
     /// What it is doing, or why that is not known.
     pub now: Result<Option<RankNow>, String>,
     /// Its profile as JSON, without an end of line.
@@ -102,7 +112,8 @@ impl LiveEntry {
     /// A rank whose doings were not looked at.
     #[must_use]
     pub fn not_seen(rank: u32, gone: bool, text: &[u8]) -> LiveEntry {
-        LiveEntry { rank, gone, now: Ok(None), text: text.to_vec() }
+        let (seen_ms, status, now) = (None, None, Ok(None));
+        LiveEntry { rank, gone, seen_ms, status, now, text: text.to_vec() }
     }
 }
 
@@ -116,13 +127,15 @@ pub fn write_live(
     host: &str,
     ranks: &[LiveEntry],
 ) -> io::Result<()> {
-    let described = ranks.iter().map(|LiveEntry { rank, gone, now, text }| LiveRank {
-        rank: *rank,
-        gone: *gone,
-        now: now.clone().unwrap_or_default(),
-        not_seen: now.as_ref().err().cloned(),
-        bytes: text.len() as u64,
-        crc32: crc32fast::hash(text),
+    let described = ranks.iter().map(|entry| LiveRank {
+        rank: entry.rank,
+        gone: entry.gone,
+        seen_ms: entry.seen_ms,
+        status: entry.status,
+        now: entry.now.clone().unwrap_or_default(),
+        not_seen: entry.now.as_ref().err().cloned(),
+        bytes: entry.text.len() as u64,
+        crc32: crc32fast::hash(&entry.text),
     });
     let index = Index {
         schema: LIVE_SCHEMA.to_owned(),

@@ -200,6 +200,20 @@ pub struct RankDoing {
     pub host: String,
     /// What it does.
     pub doing: Doing,
+    /// The signal that ended it, by its name, if it is gone and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
+    /// When it was last seen, or had just ended, in milliseconds since 1970; none if it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
+}
+
+impl RankDoing {
+    /// A rank that is there, or has written its profile.
+    #[must_use]
+    pub fn new(rank: u32, host: &str, doing: Doing) -> RankDoing {
+        RankDoing { rank, host: host.to_owned(), doing, ended_by: None, ended_ms: None }
+    }
 }
 
 /// What a rank does.

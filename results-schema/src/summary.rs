@@ -122,7 +122,7 @@ impl Summary {
     /// Seconds that the run took: those of its slowest rank, without the start of gyan where that is known.
     #[must_use]
     pub fn run_time_s(&self) -> f64 {
-        self.run_s.as_ref().map_or(self.job.elapsed_s, |run| run.max.as_f64())
+        self.run_s.as_ref().map_or(self.job.known_s(), |run| run.max.as_f64())
     }
 
     /// Seconds of all ranks in which at least one thread of a rank was in MPI; none when several threads were and that is

@@ -107,7 +107,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
     let Some(path) = directory.file_of(file) else {
         let profile = directory.read(file)?;
         let line = serde_json::to_vec(&profile).map_err(|error| error.to_string())?;
-        return Ok((line, profile.end.how == Ending::Killed));
+        return Ok((line, !matches!(profile.end.how, Ending::Running | Ending::Unknown)));
     };
     let mut text = gyan_results::read_regular(&path).map_err(|error| why(error.into()))?;
     check(file.rank, &parse_rank(&text).map_err(why)?)?;

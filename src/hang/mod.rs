@@ -24,6 +24,7 @@ use gyan_results::{
 };
 
 use crate::input::directory::Directory;
+use crate::input::killed;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
 pub(crate) use stall::{Stall, stall};
@@ -33,6 +34,8 @@ use waits::WaitGraph;
 
 /// Ranks that have not moved for less than this may just be slow.
 const STILL_MS: u64 = 5_000;
+/// Processes that end within this time were ended together.
+const TOGETHER_MS: u64 = 1_000;
 /// How many ranks are tried to find a short circle.
 const STARTS: usize = 50;
 
@@ -64,7 +67,9 @@ fn look_at(
     let mut looked = SystemTime::now();
     if is_over {
         looked = directory.last_heard()?;
-        for rank in &mut ranks {
+        let last = ranks.iter().max_by_key(|rank| rank.ended_ms).cloned();
+        let died = |rank: &RankDoing| last.as_ref().is_some_and(|last| died_before(rank, last));
+        for rank in ranks.iter_mut().filter(|rank| !died(rank)) {
             rank.doing = match &rank.doing {
                 Doing::Gone(Some(now)) => Doing::Still(now.clone()),
                 Doing::Gone(None) => Doing::Moves,
@@ -77,6 +82,20 @@ fn look_at(
     let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
     let seen = Seen { job, size, is_over, looked_ms, ranks };
     (!seen.ranks.is_empty()).then(|| job_now(seen, name_place))
+}
+
+/// Whether a rank ended by itself, before others were ended. `last`: the one that ended last.
+fn died_before(rank: &RankDoing, last: &RankDoing) -> bool {
+    if let Some(signal) = &rank.ended_by {
+        if killed::is_crash(signal) || killed::is_request(signal) {
+            return killed::is_crash(signal);
+        }
+        if last.ended_by.as_ref().is_some_and(|last| last != signal) {
+            return true;
+        }
+    }
+    let before_ms = rank.ended_ms.zip(last.ended_ms).map(|(own, last)| last.saturating_sub(own));
+    before_ms.is_some_and(|before_ms| before_ms > TOGETHER_MS)
 }
 
 /// What was seen of a job.
@@ -132,7 +151,7 @@ enum Alike<'a> {
     Still(bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
     Moves,
     NotSeen(&'a str),
-    Gone,
+    Gone(Option<&'a str>),
     Ended,
 }
 
@@ -147,7 +166,7 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
             }
             Doing::Moves => Alike::Moves,
             Doing::NotSeen(why) => Alike::NotSeen(why),
-            Doing::Gone(_) => Alike::Gone,
+            Doing::Gone(_) => Alike::Gone(rank.ended_by.as_deref()),
             Doing::Ended => Alike::Ended,
         };
         groups.entry(key).or_default().push(rank);
@@ -219,7 +238,8 @@ fn waiting_for(
 fn gone(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
     let has_died = |doing: &Doing| matches!(doing, Doing::Gone(_));
     let (ranks, waiting) = waiting_for(graph, knot, has_died)?;
-    let sentence = sentences.gone(&ranks, &waiting);
+    let signal = ranks.first().and_then(|rank| graph.doing(*rank)?.ended_by.as_deref());
+    let sentence = sentences.gone(&ranks, signal, &waiting);
     Some(HangCause { kind: HangKind::Gone, ranks, sentence })
 }
 

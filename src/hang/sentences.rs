@@ -23,23 +23,25 @@ impl Sentences<'_> {
         let ranks: Vec<u32> = group.iter().map(|rank| rank.rank).collect();
         let who = self.who(&ranks);
         let one = ranks.len() == 1;
-        let (verb, own) = if one { ("is", "its") } else { ("are", "their") };
+        let (verb, own) = (self.are(one), if one { "its" } else { "their" });
         let Some(first) = group.first() else { return who };
         match &first.doing {
             Doing::Moves => {
-                format!("{who} {} MPI now and then", if one { "calls" } else { "call" })
+                let call = self.verb(one, ["calls", "call", "called"]);
+                format!("{who} {call} MPI now and then")
             }
             Doing::NotSeen(why) => format!("{who} cannot be seen: {why}"),
             Doing::Gone(last) => {
-                let last = last.as_ref().filter(|_| one).map(|now| self.last_of(now));
-                format!(
-                    "{who} {verb} gone: {own} process ended without MPI_Finalize{}",
-                    last.unwrap_or_default()
-                )
+                let last = last.as_ref().filter(|_| one).map(|now| self.last_seen(now));
+                let last = last.unwrap_or_default();
+                let own = if one { "its process" } else { "their processes" };
+                let how = first.ended_by.as_ref().map_or_else(
+                    || format!("ended without MPI_Finalize: {own} died"),
+                    |signal| format!("ended by {signal}"),
+                );
+                format!("{who} {how}{last}")
             }
-            Doing::Ended => {
-                format!("{who} {} called MPI_Finalize", if one { "has" } else { "have" })
-            }
+            Doing::Ended => format!("{who} {} called MPI_Finalize", self.have(one)),
             Doing::Still(now) if now.in_mpi => {
                 let nows = || group.iter().filter_map(|rank| of_doing(&rank.doing));
                 let peers =
@@ -97,11 +99,15 @@ impl Sentences<'_> {
         Some(self.looked_ms.saturating_sub(latest) as f64 * 1e-3)
     }
 
-    pub(super) fn gone(&self, gone: &[u32], waiting: &[u32]) -> String {
-        let verb = if gone.len() == 1 { "is" } else { "are" };
-        let wait = if waiting.len() == 1 { "waits" } else { "wait" };
+    /// `signal`: by which the first of them ended.
+    pub(super) fn gone(&self, gone: &[u32], signal: Option<&str>, waiting: &[u32]) -> String {
+        let (one, wait) = (gone.len() == 1, self.waits(waiting.len() == 1));
+        let what = match signal.filter(|_| one) {
+            Some(signal) => format!("ended by {signal}"),
+            None => format!("{} gone", self.are(one)),
+        };
         format!(
-            "{} {verb} gone, and {} {wait} for that, directly or through others",
+            "{} {what}, and {} {wait} for that, directly or through others",
             self.who(gone),
             self.who(waiting)
         )
@@ -117,14 +123,16 @@ impl Sentences<'_> {
         let one = waiting.len() == 1;
         let first = first.map(|(rank, now)| {
             let who = if one { "it".to_owned() } else { format!("rank {rank}") };
-            format!(": {who} is in {}{}{}", name(now), self.place(now), message(now, true))
+            let is = self.are(true);
+            format!(": {who} {is} in {}{}{}", name(now), self.place(now), message(now, true))
         });
+        let others = if one { "" } else { ", directly or through others," };
         format!(
-            "{} {} called MPI_Finalize, and {} still {} for {}{}",
+            "{} {} called MPI_Finalize, and {} still {}{others} for {}{}",
             self.who(ended),
-            if ended.len() == 1 { "has" } else { "have" },
+            self.have(ended.len() == 1),
             self.who(waiting),
-            if one { "waits" } else { "wait, directly or through others," },
+            self.waits(one),
             if ended.len() == 1 { "it" } else { "them" },
             first.unwrap_or_default()
         )
@@ -134,7 +142,7 @@ impl Sentences<'_> {
     pub(super) fn mismatch(&self, groups: &[(&[u32], &RankNow)]) -> String {
         let group = |(ranks, now): &(&[u32], &RankNow)| {
             let root = now.root.map(|root| format!(" with root {root}")).unwrap_or_default();
-            let verb = if ranks.len() == 1 { "is" } else { "are" };
+            let verb = self.are(ranks.len() == 1);
             let own = if ranks.len() == 1 { "its" } else { "their" };
             let number = format!("{own} {} call of it", ordinal(now.number));
             format!(
@@ -165,7 +173,7 @@ impl Sentences<'_> {
             } else {
                 format!("for rank {other}")
             };
-            format!("rank {rank} waits in {function}{place} {what}")
+            format!("rank {rank} {} in {function}{place} {what}", self.waits(true))
         };
         let steps: Vec<String> = steps.iter().enumerate().map(step).collect();
         format!(
@@ -188,9 +196,9 @@ impl Sentences<'_> {
         waiting: usize,
     ) -> String {
         let one = ranks.len() == 1;
-        let (verb, own) = if one { ("is", "its") } else { ("are", "their") };
+        let (verb, own) = (self.are(one), if one { "its" } else { "their" });
         let last = first.filter(|_| one).map(|now| self.last_of(now)).unwrap_or_default();
-        let wait = if waiting == 1 { "waits" } else { "wait" };
+        let wait = self.waits(waiting == 1);
         let them = if one { "it" } else { "them" };
         format!(
             "{} {verb} in {own} own code{last}; {} rank{} {wait} for {them}, directly or through others",
@@ -205,6 +213,36 @@ impl Sentences<'_> {
             .as_ref()
             .map(|_| format!(", last in {}{}", name(now), self.place(now)))
             .unwrap_or_default()
+    }
+
+    /// What the keeper saw of a rank before its process ended.
+    fn last_seen(&self, now: &RankNow) -> String {
+        if now.in_mpi {
+            return format!(", last seen in {}{}", name(now), self.place(now));
+        }
+        format!(", last seen in its own code{}", self.last_of(now).replace(", last in", ", after"))
+    }
+
+    /// `forms`: now of one, now of several, and then.
+    fn verb(&self, one: bool, forms: [&'static str; 3]) -> &'static str {
+        let [singular, plural, past] = forms;
+        match (self.is_over, one) {
+            (true, _) => past,
+            (false, true) => singular,
+            (false, false) => plural,
+        }
+    }
+
+    fn are(&self, one: bool) -> &'static str {
+        self.verb(one, ["is", "are", if one { "was" } else { "were" }])
+    }
+
+    fn have(&self, one: bool) -> &'static str {
+        self.verb(one, ["has", "have", "had"])
+    }
+
+    fn waits(&self, one: bool) -> &'static str {
+        self.verb(one, ["waits", "wait", "waited"])
     }
 
     /// The ranks, or how many of all.

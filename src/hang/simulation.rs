@@ -328,11 +328,7 @@ impl<'a> Simulation<'a> {
                 Doing::Still(RankNow { root, ..call(function) })
             }
         };
-        let rank = |rank: usize| RankDoing {
-            rank: u32::try_from(rank).unwrap(),
-            host: "n1".into(),
-            doing: doing(rank),
-        };
+        let rank = |rank: usize| RankDoing::new(u32::try_from(rank).unwrap(), "n1", doing(rank));
         (0..self.program.len()).map(rank).collect()
     }
 }

@@ -43,7 +43,7 @@ fn own_code() -> Doing {
 
 fn of(doing: Vec<Doing>) -> JobNow {
     let size = u32::try_from(doing.len()).unwrap();
-    let ranks = (0..).zip(doing).map(|(rank, doing)| RankDoing { rank, host: "n1".into(), doing });
+    let ranks = (0..).zip(doing).map(|(rank, doing)| RankDoing::new(rank, "n1", doing));
     of_ranks(size, ranks.collect())
 }
 
@@ -147,7 +147,7 @@ fn whoever_may_still_get_a_message_is_no_deadlock() {
     assert_eq!(cause_of(vec![receive(1), Doing::NotSeen("no".into())]), None);
     assert_eq!(cause_of(vec![receive(1), Doing::Still(call("MPI_Waitall"))]), None);
     // A rank of which nothing is known.
-    let ranks = vec![RankDoing { rank: 0, host: "n1".into(), doing: receive(1) }];
+    let ranks = vec![RankDoing::new(0, "n1", receive(1))];
     assert_eq!(of_ranks(2, ranks).cause, None);
     // They have not waited for long enough.
     let soon = |source| match receive(source) {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
     Doing, Ending, LiveFile, LiveRank, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE,
@@ -217,28 +217,35 @@ impl Directory {
         for &file in &self.files {
             let rank = file.rank;
             let Some(live) = file.live.and_then(|at| self.lives.get(at)) else {
-                ranks.push(RankDoing { rank, host: String::new(), doing: Doing::Ended });
+                ranks.push(RankDoing::new(rank, "", Doing::Ended));
                 continue;
             };
             job.clone_from(&live.job);
             let Some((of, whose)) = self.whose(file) else {
                 // One that is not there any more has written its profile.
                 if self.profile_of(file).exists() {
-                    ranks.push(RankDoing { rank, host: live.host.clone(), doing: Doing::Ended });
+                    ranks.push(RankDoing::new(rank, &live.host, Doing::Ended));
                 }
                 continue;
             };
             size = size.max(whose.size);
-            let doing = match killed::ending(&whose, of.gone) {
+            let (end, _) = killed::ending(&whose, &of);
+            let mut told = RankDoing::new(rank, &live.host, Doing::Ended);
+            told.doing = match end.how {
                 Ending::Running | Ending::Unknown => match (of.now, of.not_seen) {
                     (Some(now), _) => Doing::Still(now),
                     (None, Some(why)) => Doing::NotSeen(why),
                     (None, None) => Doing::Moves,
                 },
-                Ending::Killed => Doing::Gone(of.now),
+                how if of.gone || how == Ending::Killed => {
+                    told.ended_ms = of.seen_ms;
+                    let is_known = how == Ending::Killed && end.code != 0;
+                    told.ended_by = is_known.then(|| killed::signal_name(end.code));
+                    Doing::Gone(of.now)
+                }
                 _ => Doing::Ended,
             };
-            ranks.push(RankDoing { rank, host: live.host.clone(), doing });
+            ranks.push(told);
         }
         (job, size, ranks)
     }
@@ -252,9 +259,9 @@ impl Directory {
     pub(crate) fn processes(&self) -> Vec<RankProcess> {
         let processes = self.files.iter().filter_map(|&file| {
             let (of, whose) = self.whose(file)?;
-            let ending = killed::ending(&whose, of.gone);
+            let (end, _) = killed::ending(&whose, &of);
             let Whose { rank, host, pid, .. } = whose;
-            match ending {
+            match end.how {
                 Ending::Running => Some(RankProcess { rank, host, pid: Some(pid) }),
                 Ending::Unknown => Some(RankProcess { rank, host, pid: None }),
                 _ => None,
@@ -263,9 +270,13 @@ impl Directory {
         processes.collect()
     }
 
-    /// When a live file was last written.
+    /// When something was last known of a rank: when a live file was last written, if it does not say.
     pub(crate) fn last_heard(&self) -> Option<SystemTime> {
-        let written = |live: &LiveFile| fs::metadata(live.path()).ok()?.modified().ok();
+        let written = |live: &LiveFile| {
+            let seen_ms = live.ranks().filter_map(|of| of.seen_ms).max();
+            let seen = seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms));
+            seen.or_else(|| fs::metadata(live.path()).ok()?.modified().ok())
+        };
         self.lives.iter().filter_map(written).max()
     }
 
@@ -303,7 +314,7 @@ impl Directory {
         let Some(live) = self.lives.get(at) else { return profile() };
         match live.read(file.rank) {
             Ok(Some((of, mut known))) => {
-                known.end.how = killed::ending(&Whose::from(&known), of.gone);
+                killed::tell(&mut known, &of);
                 Ok(known)
             }
             Ok(None) => profile(),
@@ -316,7 +327,8 @@ impl Directory {
     fn later(&self, one: RankFile, other: RankFile) -> RankFile {
         let when = |file: RankFile| {
             let job = self.read(file).ok()?.job;
-            Some((job.started, job.elapsed_s))
+            let known_s = job.known_s();
+            Some((job.started, known_s))
         };
         if when(one) >= when(other) { one } else { other }
     }

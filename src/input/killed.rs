@@ -1,30 +1,84 @@
 //! Is the process of a live file still running? The file itself does not say.
 
 use std::fs;
-use std::time::SystemTime;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gyan_results::{Ending, Whose};
+use gyan_results::{End, Ending, LiveRank, RankProfile, Whose};
+use rustix::process::Signal;
 
 /// If the clock was set since then, it is off by less.
 const TOLERANCE_S: f64 = 2.0;
 /// `USER_HZ`, the unit of times in `/proc`: 100 on every processor with MPI on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// How a rank without a profile ended. `gone`: the keeper of its host saw its process end.
-pub(crate) fn ending(whose: &Whose, gone: bool) -> Ending {
+/// How a rank without a profile ended, and when it was last seen, if that is known. `of`: what the keeper of its host saw.
+pub(crate) fn ending(whose: &Whose, of: &LiveRank) -> (End, Option<SystemTime>) {
+    let seen = of.seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms));
     if whose.end.how != Ending::Running {
-        return whose.end.how;
+        return (whose.end.clone(), None);
     }
-    if gone {
-        return Ending::Killed;
-    }
-    if this_host() != whose.host {
-        Ending::Unknown
+    let (how, seen) = if of.gone {
+        (Ending::Killed, seen)
+    } else if this_host() != whose.host {
+        (Ending::Unknown, seen)
     } else if is_there(whose) {
-        Ending::Running
+        (Ending::Running, Some(SystemTime::now()))
     } else {
-        Ending::Killed
+        (Ending::Killed, seen)
+    };
+    let status = of.status.map(ExitStatus::from_raw);
+    let end = match status.and_then(|status| status.code()) {
+        // By `_exit`.
+        Some(code) => End { how: Ending::Exit, code },
+        None => End { how, code: status.and_then(|status| status.signal()).unwrap_or(0) },
+    };
+    (end, seen)
+}
+
+/// Tells the profile of such a rank, and how long it ran, or runs.
+pub(crate) fn tell(profile: &mut RankProfile, of: &LiveRank) {
+    let (end, seen) = ending(&Whose::from(&*profile), of);
+    profile.end = end;
+    let started = humantime::parse_rfc3339(&profile.job.started).ok();
+    let lasted = seen.zip(started).and_then(|(seen, started)| seen.duration_since(started).ok());
+    let known_s = profile.job.elapsed_s;
+    if let Some(lasted) = lasted.filter(|lasted| lasted.as_secs_f64() > known_s) {
+        profile.job.elapsed_s = lasted.as_secs_f64();
+        profile.job.known_until_s = Some(known_s);
     }
+}
+
+/// The name of a signal that ends processes.
+pub(crate) fn signal_name(signal: i32) -> String {
+    const NAMES: [(Signal, &str); 13] = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::XCPU, "SIGXCPU"),
+    ];
+    let name = NAMES.iter().find(|(known, _)| known.as_raw() == signal).map(|(_, name)| *name);
+    name.map_or_else(|| format!("signal {signal}"), str::to_owned)
+}
+
+/// Whether a process that ended by this signal made an error, as opposed to one that was ended.
+pub(crate) fn is_crash(name: &str) -> bool {
+    ["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"].contains(&name)
+}
+
+/// Whether it asks a process to end.
+pub(crate) fn is_request(name: &str) -> bool {
+    ["SIGHUP", "SIGINT", "SIGTERM", "SIGXCPU"].contains(&name)
 }
 
 /// The name of this host, as libgyan.so records it.

@@ -2,7 +2,7 @@
 //! is shown.
 
 pub(crate) mod directory;
-mod killed;
+pub(crate) mod killed;
 pub mod packed;
 pub(crate) mod page;
 pub(crate) mod runs;

@@ -98,7 +98,7 @@ fn budget(summary: &Summary) -> Option<Value<'_>> {
     } else {
         let ranks = line![" on rank", plural(over.len() as u64), " ", Value::Ranks(over.into())];
         let most_called = summary.most_called().map_or("MPI", |call| &call.name);
-        let why = why(overhead, budget, summary.job.elapsed_s, most_called);
+        let why = why(overhead, budget, summary.job.known_s(), most_called);
         line![
             "EXCEEDED its budget of ",
             share(budget),

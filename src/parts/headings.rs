@@ -1,6 +1,6 @@
 //! The headings above the tables of a run or a library: which program, on which ranks, with which MPI.
 
-use gyan_results::{Job, Mpi, PhaseSummary, Summary};
+use gyan_results::{Ending, Job, Mpi, PhaseSummary, Summary};
 
 use super::machine::oversubscribed;
 use crate::document::value::{integer, line, seconds};
@@ -12,7 +12,15 @@ const COMMAND_AT_MOST: usize = 60;
 
 pub(crate) fn title(summary: &Summary) -> Value<'_> {
     let run_s = seconds(summary.job.elapsed_s);
-    line![what_ran(summary), ", ", run_s, oversubscription(summary)]
+    let so_far = if is_running(summary) { " so far" } else { "" };
+    line![what_ran(summary), ", ", run_s, so_far, oversubscription(summary)]
+}
+
+/// Whether a rank is there, or was when it was last heard of.
+fn is_running(summary: &Summary) -> bool {
+    let lives = |how: Ending| matches!(how, Ending::Running | Ending::Unknown);
+    let is_partly = summary.job.known_until_s.is_some();
+    is_partly && summary.ranks.ended_badly.iter().any(|ending| lives(ending.how))
 }
 
 /// The same of several runs, which take different times.

@@ -1,6 +1,6 @@
 //! What the ranks of a running job are doing, or did last before it was ended: above everything else.
 
-use gyan_results::{GroupNow, JobNow};
+use gyan_results::{Doing, GroupNow, JobNow, RankDoing};
 
 use super::{Part, ReportInput};
 use crate::document::page::PageBlock;
@@ -46,13 +46,22 @@ fn still(group: &GroupNow) -> Option<Value<'static>> {
 
 /// The same below the title of a report; nothing while every rank moves.
 pub(super) fn lines(now: &JobNow) -> Vec<Value<'_>> {
-    if now.cause.is_none() && now.groups.iter().all(|group| group.still_s.is_none()) {
+    let is_gone = |rank: &RankDoing| matches!(rank.doing, Doing::Gone(_));
+    let has_moved = now.groups.iter().all(|group| group.still_s.is_none());
+    if now.cause.is_none() && has_moved && !now.ranks.iter().any(is_gone) {
         return Vec::new();
     }
-    let when = if now.is_over { "at the end: " } else { "now: " };
-    let sentence = |group: &'_ GroupNow| match still(group) {
-        Some(still) => line![when, group.sentence.clone(), ", for ", still],
-        None => line![when, group.sentence.clone()],
+    let sentence = |group: &'_ GroupNow| {
+        let of_group = |rank: &&RankDoing| group.ranks.contains(&rank.rank);
+        let when = match now.ranks.iter().find(of_group) {
+            Some(rank) if is_gone(rank) => "",
+            _ if now.is_over => "when it ended: ",
+            _ => "now: ",
+        };
+        match still(group) {
+            Some(still) => line![when, group.sentence.clone(), ", for ", still],
+            None => line![when, group.sentence.clone()],
+        }
     };
     let mut lines: Vec<Value> = cause(now).into_iter().collect();
     lines.extend(now.groups.iter().take(GROUPS_AT_MOST).map(sentence));

@@ -10,6 +10,7 @@ use super::{Part, ReportInput, environment, hosts, machine, report};
 use crate::document::page::PageBlock;
 use crate::document::value::{integer, line, seconds};
 use crate::document::{Section, Value, texts};
+use crate::input::killed::signal_name;
 
 /// Up to this many hosts, all are named.
 const HOSTS_AT_MOST: usize = 16;
@@ -35,7 +36,7 @@ fn block<'r>(of: &'r ReportInput) -> PageBlock<'r> {
         fact("Threads", mpi.thread_level.clone().into()),
         fact("Ranks", line![ranks, " on ", hosts]),
         fact("Started", job.started.clone().into()),
-        fact("Time", seconds(job.elapsed_s).into()),
+        fact("Time", time(summary)),
         fact("Job", job.id.clone().into()),
         fact("Written by", format!("{} {}", summary.tool.name, summary.tool.version).into()),
     ];
@@ -89,34 +90,59 @@ fn reduced_in_mpi(reduced: &ReducedInMpi) -> Value<'_> {
 fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     let ended = &summary.ranks.ended_badly;
     let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    let mut known_until: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for BadEnding { rank, how, code, elapsed_s } in ended {
+    let mut known_until: BTreeMap<String, (Span, Span)> = BTreeMap::new();
+    for BadEnding { rank, how, code, elapsed_s, ended_s } in ended {
         let kind = match how {
             Ending::Finalize => continue,
             Ending::Abort => format!("ended by MPI_Abort with code {code}"),
             Ending::Exit => format!("ended without MPI_Finalize, exit code {code}"),
+            Ending::Running if ended_s.is_some() => "running".to_owned(),
             Ending::Running => "profile from while it ran, no later one was written".to_owned(),
+            Ending::Killed if *code != 0 => format!("ended by {}", signal_name(*code)),
             Ending::Killed => "killed, or crashed, without MPI_Finalize".to_owned(),
             Ending::Unknown => "no end is known: killed, or still running".to_owned(),
         };
-        if matches!(how, Ending::Running | Ending::Killed | Ending::Unknown) {
-            let (first, last) = known_until.entry(kind.clone()).or_insert((*elapsed_s, *elapsed_s));
-            (*first, *last) = (first.min(*elapsed_s), last.max(*elapsed_s));
+        if ended_s.is_some() || matches!(how, Ending::Running | Ending::Killed | Ending::Unknown) {
+            let widen = |span: &mut Span, s: f64| *span = (span.0.min(s), span.1.max(s));
+            let ended_s = ended_s.unwrap_or(*elapsed_s);
+            let first = ((*elapsed_s, *elapsed_s), (ended_s, ended_s));
+            let (known, ended) = known_until.entry(kind.clone()).or_insert(first);
+            widen(known, *elapsed_s);
+            widen(ended, ended_s);
         }
         kinds.entry(kind).or_default().push(*rank);
     }
     kinds.into_iter().map(move |(kind, on)| {
-        let until = known_until.get(&kind).map_or("".into(), |(first, last)| until(*first, *last));
+        let until =
+            known_until.get(&kind).map_or("".into(), |(known, ended)| until(*known, *ended));
         let hosts = hosts::on_some(summary, &on).unwrap_or("".into());
         line![kind, ": rank ", Value::Ranks(on.into()), hosts, until]
     })
 }
 
-/// How far ranks are known that did not report their end.
-fn until(first: f64, last: f64) -> Value<'static> {
-    if about_the_same(first, last) {
-        line!["; known until ", seconds(last), " of the run"]
-    } else {
-        line!["; known until ", seconds(first), " to ", seconds(last), " of the run"]
+/// Seconds of the first and of the last of some ranks.
+type Span = (f64, f64);
+
+/// How far ranks are known that did not report their end, and when that was.
+fn until(known: Span, ended: Span) -> Value<'static> {
+    let span = |(first, last): Span| {
+        if about_the_same(first, last) {
+            line![seconds(last)]
+        } else {
+            line![seconds(first), " to ", seconds(last)]
+        }
+    };
+    if known == ended {
+        return line!["; known until ", span(known), " of the run"];
     }
+    line![", seen until ", span(ended), " of the run; its numbers are until ", span(known)]
+}
+
+/// How long it took, or has taken by now.
+fn time(summary: &Summary) -> Value<'static> {
+    let whole_s = seconds(summary.job.elapsed_s);
+    summary.job.known_until_s.map_or_else(
+        || whole_s.into(),
+        |known_s| line![whole_s, ", of which the numbers are until ", seconds(known_s)],
+    )
 }

@@ -127,7 +127,7 @@ columns! { of in RankProfile;
     /// when MPI_Init was called: UTC, RFC 3339
     required(started: Text) => &of.job.started,
     /// seconds from MPI_Init to the end; exact
-    required(elapsed_s: Double) => of.job.elapsed_s,
+    required(elapsed_s: Double) => of.job.known_s(),
     /// seconds in MPI functions, of all threads: an estimate
     column(in_mpi_s: Double) => of.in_mpi.as_ref().map(|of| of.time_s),
     /// standard error of in_mpi_s in seconds

@@ -50,7 +50,7 @@ fn job(ranks: u32) -> TempDir {
                 _ => waits_in("MPI_Allreduce"),
             };
             let text = serde_json::to_vec(&profile).unwrap();
-            LiveEntry { rank, gone: false, now: Ok(Some(now)), text }
+            LiveEntry { now: Ok(Some(now)), ..LiveEntry::not_seen(rank, false, &text) }
         });
         let of_host: Vec<LiveEntry> = of_host.collect();
         let mut file = Vec::new();

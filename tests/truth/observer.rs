@@ -230,6 +230,7 @@ fn described(
             labels: Vec::new(),
             started: "2026-01-01T00:00:00Z".into(),
             elapsed_s,
+            known_until_s: None,
         },
         rank,
         size: program.size(),

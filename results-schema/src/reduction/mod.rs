@@ -229,8 +229,9 @@ impl JobReduction {
             }
         }
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
-        self.elapsed_s.set(&job.elapsed_s, rank);
-        let run_s = (job.elapsed_s - overhead.start_s()).max(0.0);
+        let known_s = job.known_s();
+        self.elapsed_s.set(&known_s, rank);
+        let run_s = (known_s - overhead.start_s()).max(0.0);
         self.run_s.set(&run_s, rank);
         let wall_s = in_mpi.as_ref().and_then(InMpi::wall);
         self.useful_s.set(&wall_s.map(|wall_s| (run_s - wall_s).max(0.0)), rank);
@@ -489,7 +490,9 @@ impl General {
         ended_badly.clear();
         if profile.end.how != Ending::Finalize {
             let (rank, &End { how, code }) = (profile.rank, &profile.end);
-            let ending = BadEnding { rank, how, code, elapsed_s: profile.job.elapsed_s };
+            let job = &profile.job;
+            let ended_s = job.known_until_s.is_some().then_some(job.elapsed_s);
+            let ending = BadEnding { rank, how, code, elapsed_s: job.known_s(), ended_s };
             ended_badly.insert(rank, ending);
         }
         *exported = profile.coverage.exported;
@@ -517,7 +520,9 @@ impl Merge for General {
             clock,
         } = other;
         keep_slower(&mut self.clock, clock.as_ref());
-        let elapsed_s = self.job.elapsed_s.max(job.elapsed_s);
+        let mut longest = self.job.clone();
+        longest.lasts_as_long_as(job);
+        let Job { elapsed_s, known_until_s, .. } = longest;
         if *lowest_rank < self.lowest_rank {
             self.lowest_rank = *lowest_rank;
             self.job.clone_from(job);
@@ -525,7 +530,7 @@ impl Merge for General {
             self.cvars.clone_from(cvars);
             self.knobs.clone_from(knobs);
         }
-        self.job.elapsed_s = elapsed_s;
+        (self.job.elapsed_s, self.job.known_until_s) = (elapsed_s, known_until_s);
         self.size = self.size.max(*size);
         self.files.absorb(files);
         self.ended_badly.extend(ended_badly.iter().map(|(rank, end)| (*rank, end.clone())));

@@ -14,6 +14,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
             labels: Vec::new(),
             started: format!("2026-01-31T10:00:0{}Z", job.len()),
             elapsed_s: 1.0 + f64::from(rank),
+            known_until_s: None,
         },
         rank,
         size,

@@ -278,7 +278,7 @@ fn events<'a>(summary: &'a Summary, all: bool) -> Section<'a> {
     let mut events: Vec<&EventSummary> = summary.events.iter().collect();
     events.sort_by(|one, other| other.n.sum.compare(one.n.sum));
     let (events, cut_off) = first_rows(events, all);
-    let run_s = summary.job.elapsed_s;
+    let run_s = summary.job.known_s();
     let cells = |event: &&'a EventSummary| {
         let rate = (run_s > 0.0).then(|| Unit::PerSecond.double(event.n.sum.as_f64() / run_s));
         row![

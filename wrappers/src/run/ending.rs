@@ -384,6 +384,7 @@ impl Run {
                 labels: self.job.labels.clone(),
                 started: self.job.started.clone(),
                 elapsed_s,
+                known_until_s: None,
             },
             rank: self.rank,
             size: self.size,

@@ -9,6 +9,7 @@ mod messages;
 mod process;
 mod records;
 mod spawn;
+mod status;
 
 use std::fs;
 use std::io::{self, ErrorKind};

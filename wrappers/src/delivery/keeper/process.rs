@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int};
 use std::fs::{self, File};
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::ptr;
@@ -27,6 +28,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 use super::messages::{FromKeeper, Hello, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::records;
 use super::spawn::peer_of;
+use super::status::status_of;
 use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::file_system;
@@ -50,6 +52,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// A rank that has not moved for this time is news.
 const STILL: Duration = Duration::from_secs(4);
+/// A file with nothing new is written again after this time: it says that the ranks were still there.
+const AGAIN: Duration = Duration::from_secs(60);
 /// Of a thread.
 const STACK: usize = 512 << 10;
 
@@ -131,8 +135,8 @@ fn leave_the_rank(listening: RawFd) {
 enum RankStage {
     /// It is running.
     Here,
-    /// Its process ended without a profile.
-    Gone,
+    /// Its process ended without a profile: when, in milliseconds since 1970, and how, as wait(2) has it.
+    Gone(u64, Option<c_int>),
     /// Its profile is written, or will not come.
     Done,
 }
@@ -187,8 +191,7 @@ impl Rank {
         let (Some(pid), Some(statics)) = (self.pid, &self.hello.statics) else { return false };
         let pid = pid.as_raw_nonzero().get();
         let stamp = look.stamp(pid, statics);
-        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let now_ms = u64::try_from(now_ms).unwrap_or(u64::MAX);
+        let now_ms = now_ms();
         let mut seen = held(&self.seen);
         let was_still = seen.is_still;
         match stamp {
@@ -226,9 +229,10 @@ fn why_not(error: &io::Error) -> String {
 }
 
 impl RankSeen {
-    /// What a live file says: that a rank moves again is news only if it was said to be still.
-    fn told(&self) -> Result<Option<RankNow>, String> {
-        self.now.clone().map(|now| now.filter(|_| self.is_still))
+    /// What a live file says: that a rank moves again is news only if it was said to be still. `gone`: there is no more
+    /// to come.
+    fn told(&self, gone: bool) -> Result<Option<RankNow>, String> {
+        self.now.clone().map(|now| now.filter(|_| self.is_still || gone))
     }
 }
 
@@ -249,6 +253,15 @@ struct LiveFileHere {
     earlier: Vec<PathBuf>,
     /// What was written last, as its length and checksum: a program that is idle for hours has nothing new.
     written: Option<(usize, u32)>,
+    /// Its length.
+    length: u64,
+    /// When that was.
+    at: Instant,
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    u64::try_from(now).unwrap_or(u64::MAX)
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -319,9 +332,12 @@ impl KeeperProcess {
                     break;
                 }
             }
+            let ended_ms = now_ms();
+            let status =
+                process.as_ref().zip(pid).and_then(|(process, pid)| status_of(process, pid));
             let mut stage = held(&rank.stage);
             if *stage == RankStage::Here {
-                *stage = RankStage::Gone;
+                *stage = RankStage::Gone(ended_ms, status);
             }
         }
         self.lets_go();
@@ -393,7 +409,7 @@ impl KeeperProcess {
         if let Some(place) = &rank.hello.live
             && self.ranks_in(place).is_empty()
         {
-            self.write_live(place);
+            self.write_live(place, false);
         }
     }
 
@@ -404,8 +420,9 @@ impl KeeperProcess {
         here.filter(|rank| *held(&rank.stage) != RankStage::Done).map(Arc::clone).collect()
     }
 
-    /// Writes the live file in a place, or removes it when it would be empty. Returns its length.
-    fn write_live(&self, place: &RunPlace) -> usize {
+    /// Writes the live file in a place, or removes it when it would be empty. `is_news`: also if it has nothing new but
+    /// that the ranks are still there. Returns its length.
+    fn write_live(&self, place: &RunPlace, is_news: bool) -> usize {
         let mut files = held(&self.files);
         let ranks = self.ranks_in(place);
         let Some(job) = ranks.first().map(|rank| rank.hello.job.clone()) else {
@@ -418,9 +435,12 @@ impl KeeperProcess {
         let texts = ranks.iter().filter_map(|rank| {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
-            let gone = *held(&rank.stage) == RankStage::Gone;
-            let now = held(&rank.seen).told();
-            Some(LiveEntry { rank: rank.hello.rank, gone, now, text })
+            let (gone, seen_ms, status) = match *held(&rank.stage) {
+                RankStage::Gone(ended_ms, status) => (true, Some(ended_ms), status),
+                _ => (false, None, None),
+            };
+            let now = held(&rank.seen).told(gone);
+            Some(LiveEntry { rank: rank.hello.rank, gone, seen_ms, status, now, text })
         });
         let mut ranks: Vec<LiveEntry> = texts.collect();
         sort_by(&mut ranks, |one, other| one.rank.cmp(&other.rank));
@@ -433,11 +453,18 @@ impl KeeperProcess {
         let is_there = live
             .path
             .as_ref()
-            .is_some_and(|path| path.metadata().is_ok_and(|file| file.len() == text.len() as u64));
-        if (live.written != about || !is_there)
+            .is_some_and(|path| path.metadata().is_ok_and(|file| file.len() == live.length));
+        if live.written == about && is_there && !is_news && live.at.elapsed() < AGAIN {
+            return text.len();
+        }
+        for rank in ranks.iter_mut().filter(|rank| !rank.gone) {
+            rank.seen_ms = Some(now_ms());
+        }
+        text.clear();
+        if write_live(&mut text, &job, &self.host, &ranks).is_ok()
             && let Ok(directory) = output::write_live(place, &job, &live.name, &text)
         {
-            live.written = about;
+            (live.written, live.length, live.at) = (about, text.len() as u64, Instant::now());
             live.path = Some(directory.join(&live.name));
             live.forget_earlier();
         }
@@ -481,13 +508,13 @@ impl KeeperProcess {
                 let waited = self.changed.wait_timeout(state, left);
                 (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             }
-            state.news = false;
+            let is_news = mem::take(&mut state.news);
             let places = state.places();
             drop(state);
             let mut apart = LOCALLY.0.max((began.elapsed() / PARTS_OF_AGE).min(APART_AT_MOST));
             for place in places.keys() {
                 let (least, rate) = rate_in(place);
-                let bytes = self.write_live(place);
+                let bytes = self.write_live(place, is_news);
                 apart = apart.max(least).max(Duration::from_secs_f64(bytes as f64 / rate));
             }
             due = Instant::now() + apart;
@@ -544,7 +571,8 @@ impl LiveFileHere {
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
         // What tells it from those of other hosts with the same name.
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
-        LiveFileHere { name: live_file_name(host, number), path: None, earlier, written: None }
+        let name = live_file_name(host, number);
+        LiveFileHere { name, path: None, earlier, written: None, length: 0, at: Instant::now() }
     }
 
     fn forget_earlier(&mut self) {
