@@ -22,10 +22,10 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
     let directory = Directory::open(&path)?;
     directory.warn_of_silence();
     let Some(mut now) = hang::of_directory(&directory) else {
-        let remedy = "see how it ended: gyan report DIR";
+        let remedy = "see what is known: gyan report DIR";
         return Err(Error::new(
             path.display().to_string(),
-            "nothing of its ranks is known, or they have ended",
+            "no rank is seen: they have ended, are still in MPI_Init, or run with GYAN_KEEPER=off",
             remedy,
         ));
     };

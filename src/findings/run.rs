@@ -78,6 +78,11 @@ pub(super) struct RunFacts<'a> {
 }
 
 impl<'a> RunFacts<'a> {
+    /// Whether the numbers are of nearly the whole run, not of a part before ranks were killed, or hung.
+    pub(super) fn is_known_to_its_end(&self) -> bool {
+        self.summary.job.known_s() > 0.9 * self.summary.job.elapsed_s
+    }
+
     pub(super) fn new(
         summary: &'a Summary,
         queues: &'a [QueueRow],

@@ -27,7 +27,7 @@ use crate::input::directory::Directory;
 use crate::input::killed;
 use crate::symbols::{StackFrame, Symbols};
 use sentences::Sentences;
-pub(crate) use stall::{Stall, stall};
+pub(crate) use stall::{Stall, stall, unseen};
 #[cfg(test)]
 pub(crate) use tests::call as a_call;
 use waits::WaitGraph;

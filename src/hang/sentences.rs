@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use gyan_results::{CallPlace, CommunicatorNow, Doing, OperationNow, Peer, RankDoing, RankNow};
 
+use crate::input::killed;
+
 use super::of_doing;
 use crate::words::{integer, ranges};
 
@@ -37,7 +39,7 @@ impl Sentences<'_> {
                 let own = if one { "its process" } else { "their processes" };
                 let how = first.ended_by.as_ref().map_or_else(
                     || format!("ended without MPI_Finalize: {own} died"),
-                    |signal| format!("ended by {signal}"),
+                    |signal| format!("ended by {}", killed::signal_in_words(signal)),
                 );
                 format!("{who} {how}{last}")
             }
@@ -103,7 +105,7 @@ impl Sentences<'_> {
     pub(super) fn gone(&self, gone: &[u32], signal: Option<&str>, waiting: &[u32]) -> String {
         let (one, wait) = (gone.len() == 1, self.waits(waiting.len() == 1));
         let what = match signal.filter(|_| one) {
-            Some(signal) => format!("ended by {signal}"),
+            Some(signal) => format!("ended by {}", killed::signal_in_words(signal)),
             None => format!("{} gone", self.are(one)),
         };
         format!(

@@ -5,6 +5,8 @@ use std::time::Duration;
 use gyan_results::{Doing, HangKind, JobNow, RankDoing};
 
 use super::waits::WaitGraph;
+use crate::input::directory::Directory;
+use crate::words::ranges;
 
 /// That a job does not go on.
 pub(crate) struct Stall {
@@ -12,6 +14,30 @@ pub(crate) struct Stall {
     pub(crate) still_s: f64,
     /// Why, in a sentence.
     pub(crate) sentence: String,
+}
+
+/// Why it cannot be told whether a job goes on, some time after its start; none if its ranks are seen.
+pub(crate) fn unseen(directory: Option<&Directory>) -> Option<String> {
+    let ranks = directory.map(Directory::doing).map(|(_, _, ranks)| ranks).unwrap_or_default();
+    let number = ranks.len();
+    if number == 0 {
+        let why = "no rank is known to have left MPI_Init: it hangs there or before, runs with GYAN_KEEPER=off, \
+                   or is no MPI program";
+        return Some(why.into());
+    }
+    if ranks.iter().all(|rank| rank.doing == Doing::Ended) {
+        let all =
+            if number == 1 { "its rank has".into() } else { format!("its {number} ranks have") };
+        return Some(format!("{all} called MPI_Finalize, and it has not ended"));
+    }
+    let why = |rank: &RankDoing| match &rank.doing {
+        Doing::NotSeen(why) => Some(why.clone()),
+        _ => None,
+    };
+    let blind: Vec<u32> =
+        ranks.iter().filter(|rank| why(rank).is_some()).map(|rank| rank.rank).collect();
+    let first = ranks.iter().find_map(why)?;
+    Some(format!("rank {} cannot be seen: {first}", ranges(&blind)))
 }
 
 /// None while the job goes on, or has not stood still for `span`. `awake_ms`: what was still then counts from then, in

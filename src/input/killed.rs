@@ -71,6 +71,21 @@ pub(crate) fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
+/// With what it means, for a user who may not know.
+pub(crate) fn signal_in_words(name: &str) -> String {
+    let meaning = match name {
+        "SIGSEGV" => "an address that is not its own",
+        "SIGBUS" => "an address behind the end of a file, or a device that failed",
+        "SIGFPE" => "a division by zero, or the like",
+        "SIGILL" => "an instruction that the processor lacks",
+        "SIGABRT" => "abort, as after a failed assertion",
+        "SIGKILL" => "killed from outside: by a user, a launcher, or for lack of memory",
+        "SIGXCPU" => "the limit of processor time",
+        _ => return name.to_owned(),
+    };
+    format!("{name} ({meaning})")
+}
+
 /// Whether a process that ended by this signal made an error, as opposed to one that was ended.
 pub(crate) fn is_crash(name: &str) -> bool {
     ["SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"].contains(&name)

@@ -51,12 +51,15 @@ pub(super) fn lines(now: &JobNow) -> Vec<Value<'_>> {
     if now.cause.is_none() && has_moved && !now.ranks.iter().any(is_gone) {
         return Vec::new();
     }
-    let sentence = |group: &'_ GroupNow| {
-        let of_group = |rank: &&RankDoing| group.ranks.contains(&rank.rank);
-        let when = match now.ranks.iter().find(of_group) {
-            Some(rank) if is_gone(rank) => "",
-            _ if now.is_over => "when it ended: ",
-            _ => "now: ",
+    let has_died = |group: &GroupNow| {
+        let of_group = |rank: &&RankDoing| group.ranks.first() == Some(&rank.rank);
+        now.ranks.iter().find(of_group).is_some_and(is_gone)
+    };
+    let sentence = |group: &GroupNow| {
+        let when = match () {
+            () if has_died(group) => "",
+            () if now.is_over => "when it ended: ",
+            () => "now: ",
         };
         match still(group) {
             Some(still) => line![when, group.sentence.clone(), ", for ", still],
@@ -64,8 +67,12 @@ pub(super) fn lines(now: &JobNow) -> Vec<Value<'_>> {
         }
     };
     let mut lines: Vec<Value> = cause(now).into_iter().collect();
-    lines.extend(now.groups.iter().take(GROUPS_AT_MOST).map(sentence));
-    let more = now.groups.len().saturating_sub(GROUPS_AT_MOST);
+    // Of a job that is over, ranks that moved until then are no news.
+    let is_news = |group: &&GroupNow| !now.is_over || group.still_s.is_some() || has_died(group);
+    let mut groups: Vec<&GroupNow> = now.groups.iter().filter(is_news).collect();
+    groups.sort_by_key(|group| !has_died(group));
+    let more = groups.len().saturating_sub(GROUPS_AT_MOST);
+    lines.extend(groups.into_iter().take(GROUPS_AT_MOST).map(sentence));
     if more > 0 {
         lines.push(line![more, " more groups of ranks: gyan now"]);
     }

@@ -96,7 +96,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
             Ending::Finalize => continue,
             Ending::Abort => format!("ended by MPI_Abort with code {code}"),
             Ending::Exit => format!("ended without MPI_Finalize, exit code {code}"),
-            Ending::Running if ended_s.is_some() => "running".to_owned(),
+            Ending::Running if ended_s.is_some() => RUNNING.to_owned(),
             Ending::Running => "profile from while it ran, no later one was written".to_owned(),
             Ending::Killed if *code != 0 => format!("ended by {}", signal_name(*code)),
             Ending::Killed => "killed, or crashed, without MPI_Finalize".to_owned(),
@@ -113,8 +113,10 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
         kinds.entry(kind).or_default().push(*rank);
     }
     kinds.into_iter().map(move |(kind, on)| {
-        let until =
-            known_until.get(&kind).map_or("".into(), |(known, ended)| until(*known, *ended));
+        let until = known_until.get(&kind).map_or("".into(), |(known, ended)| match &*kind {
+            RUNNING => line!["; its numbers are known until ", span(*known)],
+            _ => until(*known, *ended),
+        });
         let hosts = hosts::on_some(summary, &on).unwrap_or("".into());
         line![kind, ": rank ", Value::Ranks(on.into()), hosts, until]
     })
@@ -125,24 +127,28 @@ type Span = (f64, f64);
 
 /// How far ranks are known that did not report their end, and when that was.
 fn until(known: Span, ended: Span) -> Value<'static> {
-    let span = |(first, last): Span| {
-        if about_the_same(first, last) {
-            line![seconds(last)]
-        } else {
-            line![seconds(first), " to ", seconds(last)]
-        }
-    };
     if known == ended {
         return line!["; known until ", span(known), " of the run"];
     }
-    line![", seen until ", span(ended), " of the run; its numbers are until ", span(known)]
+    line![", after ", span(ended), "; its numbers are known until ", span(known)]
 }
+
+fn span((first, last): Span) -> Value<'static> {
+    if about_the_same(first, last) {
+        line![seconds(last)]
+    } else {
+        line![seconds(first), " to ", seconds(last)]
+    }
+}
+
+/// The ranks of a job that goes on.
+const RUNNING: &str = "running";
 
 /// How long it took, or has taken by now.
 fn time(summary: &Summary) -> Value<'static> {
     let whole_s = seconds(summary.job.elapsed_s);
     summary.job.known_until_s.map_or_else(
         || whole_s.into(),
-        |known_s| line![whole_s, ", of which the numbers are until ", seconds(known_s)],
+        |known_s| line![whole_s, "; its numbers are known until ", seconds(known_s)],
     )
 }

@@ -12,10 +12,12 @@
  * finalize    rank 3 is in MPI_Finalize while the others are in a barrier
  * sender      rank 0 receives from any rank, of which rank 3 computes and could send; the others receive from rank 0
  * threads     two threads of each of ranks 0 and 1 receive from the other rank; ranks 2 and 3 are in a barrier
+ * deaf        as cycle, and they do not end by SIGTERM
  * healthy     they go on exchanging messages
  */
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,7 +63,9 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int i = 0; i < 50; i++)
         ring(i);
-    if (!strcmp(what, "cycle")) {
+    if (!strcmp(what, "deaf"))
+        signal(SIGTERM, SIG_IGN);
+    if (!strcmp(what, "cycle") || !strcmp(what, "deaf")) {
         if (rank < 2)
             receive(1 - rank, 5);
         barrier();

@@ -1,11 +1,15 @@
 //! Programs that hang: `gyan now` says what every rank does, and why the job does not go on.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
 
 use gyan_results::{Doing, HangCause, HangKind, JobNow};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
 
 use crate::common::{BED, MPICH, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, root, run};
+use crate::matrix::{self, Column};
 use crate::survival::live::Waiting;
 
 const RANKS: usize = 4;
@@ -131,6 +135,58 @@ fn why_a_job_hangs_is_said_with_intel_mpi() {
     says_why(BED[5]);
 }
 
+/// `gyan run --stall 5s --stall-kill` of the program, in a directory with its file `go`.
+fn stalls(mpi: Mpi, here: &TempDir, what: &str) -> Command {
+    let mut command = gyan();
+    command.args(["run", "--stall", "5s", "--stall-kill", "--output", "out", "--"]);
+    command.args(mpi.mpirun(RANKS)).args([program_of(mpi), what.to_owned()]);
+    command.current_dir(here);
+    command
+}
+
+#[test]
+fn a_job_that_stands_still_is_ended_if_that_is_asked_for() {
+    for (mpi, what) in [(OPENMPI, "barrier"), (MPICH, "cycle"), (OPENMPI, "deaf"), (MPICH, "deaf")]
+    {
+        let here = TempDir::new().unwrap();
+        let outcome = run(&mut stalls(mpi, &here, what));
+        assert_eq!(outcome.code, 124, "{mpi:?} {what}: {}", outcome.stderr);
+        let said = outcome.stderr.matches("the job has not gone on for").count();
+        assert_eq!(said, 1, "{mpi:?} {what}: {}", outcome.stderr);
+        let stall = fs::read(here.path().join("out/stall.json")).unwrap();
+        let stall: JobNow = serde_json::from_slice(&stall).unwrap();
+        let cause = stall.cause.unwrap();
+        assert_eq!(cause.kind, HangKind::Deadlock, "{mpi:?} {what}");
+        assert!(outcome.stderr.contains(&cause.sentence), "{mpi:?} {what}: {}", outcome.stderr);
+        // The report of what is left says it first.
+        let report = run(gyan().arg("report").arg(here.path().join("out"))).stdout;
+        let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
+        let said =
+            flat.find("Deadlock: rank ").unwrap_or_else(|| panic!("{mpi:?} {what}\n{report}"));
+        assert!(said < 200, "{mpi:?} {what}\n{report}");
+    }
+}
+
+#[test]
+fn of_a_job_that_cannot_be_seen_that_is_said_once_and_nothing_is_ended() {
+    let here = TempDir::new().unwrap();
+    let stderr = here.path().join("stderr");
+    let mut command = stalls(OPENMPI, &here, "cycle");
+    command.env("GYAN_KEEPER", "off").stdin(Stdio::null()).stdout(Stdio::null());
+    let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    command.envs(root.map(|name| (name, "1"))).stderr(File::create(&stderr).unwrap());
+    let mut child = command.spawn().unwrap();
+    let said =
+        "--stall cannot tell whether the job goes on: no rank is known to have left MPI_Init";
+    let is_said = comes_true(|| fs::read_to_string(&stderr).unwrap().contains(said));
+    let ended = child.try_wait().unwrap();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert!(comes_true(|| child.try_wait().unwrap().is_some()));
+    let stderr = fs::read_to_string(&stderr).unwrap();
+    assert!(is_said && ended.is_none(), "{stderr}");
+    assert_eq!(stderr.matches(said).count(), 1, "{stderr}");
+}
+
 /// Ranks 0 and 1 wait for each other at that line.
 fn is_a_cycle(mpi: Mpi, program: &[String], expected: &str) {
     let waiting = Waiting::launch(&mpi.mpirun(3), program, &[]);
@@ -141,7 +197,7 @@ fn is_a_cycle(mpi: Mpi, program: &[String], expected: &str) {
 
 #[test]
 fn why_a_program_in_fortran_hangs_is_said() {
-    for mpi in [OPENMPI, OPENMPI5, MPICH] {
+    for mpi in matrix::with(Column::UseMpi) {
         let program = mpi.fortran_program("stuck.f90", &["-g"]).display().to_string();
         is_a_cycle(mpi, &[program], "MPI_Recv at stuck.f90:9 for a message with tag 5");
     }
@@ -149,7 +205,7 @@ fn why_a_program_in_fortran_hangs_is_said() {
 
 #[test]
 fn why_a_program_in_python_hangs_is_said() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in matrix::with(Column::Mpi4py) {
         let script = root().join("tests/programs/stuck.py").display().to_string();
         let program = ["python-mpi4py".to_owned(), script];
         is_a_cycle(mpi, &program, "MPI_Mprobe at stuck.py:9 for a message with tag 5");

@@ -61,6 +61,7 @@ impl StallWatch {
     pub(super) fn watch(self, directory: &Path, over: &Receiver<()>) -> bool {
         let least = (self.span / 10).clamp(Duration::from_secs(1), Duration::from_secs(5));
         let (mut pause, mut awake_ms, mut was_still) = (least, 0, false);
+        let (started, mut is_warned) = (Instant::now(), false);
         loop {
             let slept = now_ms();
             if over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
@@ -70,6 +71,13 @@ impl StallWatch {
             let late = u64::try_from((pause * 2).as_millis()).unwrap_or(u64::MAX);
             if now_ms().saturating_sub(slept) > late {
                 awake_ms = now_ms();
+            }
+            if !is_warned
+                && started.elapsed() >= self.span
+                && let Some(why) = hang::unseen(Directory::open(directory).ok().as_ref())
+            {
+                say::warn(format_args!("--stall cannot tell whether the job goes on: {why}"));
+                is_warned = true;
             }
             let begun = Instant::now();
             let found = self.look(directory, awake_ms);

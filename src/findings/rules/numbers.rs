@@ -31,7 +31,9 @@ pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
 
 pub(super) fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
-    let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
+    let Some(elapsed) = run.summary.elapsed_s.as_ref().filter(|_| run.is_known_to_its_end()) else {
+        return Vec::new();
+    };
     // The library starts in whichever of them comes first.
     let own_s = elapsed.avg - init_s - run.summary.overhead.mpit_init_s.avg;
     if own_s >= 0.5 {
@@ -91,7 +93,7 @@ pub(super) fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
         return Vec::new();
     };
     let most = running.max.as_f64();
-    if most <= WELL_ABOVE * budget {
+    if most <= WELL_ABOVE * budget || !run.is_known_to_its_end() {
         return Vec::new();
     }
     let of = |part: &Option<Statistic>| part.as_ref().map_or(0.0, |part| part.sum.as_f64());
