@@ -712,9 +712,9 @@ Examples:
   gyan watch --interval 10s DIR a look every 10 s
   gyan watch DIR | tee looks    no terminal: one look below the other
 
-q, Escape or Ctrl-C leave; the job does not notice. A rank writes a record of itself now and then, at a call, as far as
-its budget goes. What is shown a second is over the time between two of its records. The time in MPI is an estimate
-where not every call was timed (~).
+q, Escape or Ctrl-C leave; the job does not notice. A rank writes a record of itself now and then,
+at a call, as far as its budget goes. Rates are over the time between two of its records. The time
+in MPI is an estimate (~) where not every call was timed.
 
 Exit codes: 0 the job has ended, or you left; 2 usage or I/O error.")]
 pub(crate) struct WatchOptions {

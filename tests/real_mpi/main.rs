@@ -16,6 +16,7 @@ mod findings;
 mod hang;
 mod launching;
 mod manual;
+mod metrics;
 mod queues;
 mod survival;
 mod tables;
