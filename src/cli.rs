@@ -30,6 +30,7 @@ Examples:
   gyan tune -- mpirun -n 4 ./app       which settings of the MPI library make it faster
   gyan report gyan-app-1234            print the report again
   gyan now                             what the ranks of a running job are doing, and why it hangs
+  gyan watch                           the same again and again, with how fast the ranks go
   gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file instead of many
@@ -55,6 +56,8 @@ pub(crate) enum SubCommand {
     Report(ReportOptions),
     /// Say what every rank of a running job is doing, who waits for whom, and why the job hangs
     Now(NowOptions),
+    /// Show what the ranks of a running job are doing and how fast they go, until the job has ended
+    Watch(WatchOptions),
     /// Write the page of a run into its directory, and show it in a browser
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
@@ -700,6 +703,27 @@ pub(crate) struct NowOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
     pub(crate) format: Asked<ListFormat>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan watch                    the newest run below this directory
+  gyan watch --interval 10s DIR a look every 10 s
+  gyan watch DIR | tee looks    no terminal: one look below the other
+
+q, Escape or Ctrl-C leave; the job does not notice. A rank writes a record of itself now and then,
+at a call, as far as its budget goes. Rates are over the time between two of its records. The time
+in MPI is an estimate (~) where not every call was timed.
+
+Exit codes: 0 the job has ended, or you left; 2 usage or I/O error.")]
+pub(crate) struct WatchOptions {
+    /// A run directory [default: the newest below the current one whose job is running]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The time between two looks, 1 s or more [default: 2s; 10s if standard output is no terminal]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
 }
 
 #[derive(Args)]

@@ -62,7 +62,7 @@ use clap::{CommandFactory, Parser};
 use crate::cli::{Cli, SubCommand};
 use crate::commands::{
     check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale, tune,
-    varlist,
+    varlist, watch,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -102,6 +102,7 @@ pub fn main() -> ExitCode {
         SubCommand::Varlist(options) => varlist::varlist(&options),
         SubCommand::Doctor(options) => doctor::doctor(&options),
         SubCommand::Now(options) => now::now(&options),
+        SubCommand::Watch(options) => watch::watch(&options),
         SubCommand::Help(options) => help::help(&options),
         SubCommand::ListLibrary(options) => varlist::list_library(&options),
         SubCommand::Completions { shell } => {

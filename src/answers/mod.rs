@@ -10,6 +10,7 @@ pub(crate) mod repeats;
 pub(crate) mod scaling;
 pub(crate) mod tuning;
 pub(crate) mod variables;
+pub(crate) mod watch;
 
 use gyan_results::{Shift, Unit};
 
@@ -27,6 +28,7 @@ pub(crate) use scaling::rows::scaling as scaling_rows;
 pub(crate) use scaling::{page_of_scaling, scaling};
 pub(crate) use tuning::{tuning, tuning_page};
 pub(crate) use variables::{Choice, level, variables};
+pub(crate) use watch::watched;
 
 /// From where to where a shift may be, with signs.
 fn interval(shift: Option<Shift>, unit: Unit) -> Value<'static> {

@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod scale;
 pub(crate) mod tune;
 pub(crate) mod varlist;
+pub(crate) mod watch;

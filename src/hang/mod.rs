@@ -6,6 +6,7 @@
 //! deadlock detection", ICS 2009). Of a rank whose call does not say for whom it waits, it is assumed that it can go on, so
 //! that a deadlock is never said without proof.
 
+mod pace;
 mod sentences;
 #[cfg(test)]
 mod simulation;
@@ -26,6 +27,7 @@ use gyan_results::{
 use crate::input::directory::Directory;
 use crate::input::killed;
 use crate::symbols::{StackFrame, Symbols};
+pub(crate) use pace::{Pace, PaceKeeper, RankPace};
 use sentences::Sentences;
 pub(crate) use stall::{Stall, stall, unseen};
 #[cfg(test)]

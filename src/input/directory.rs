@@ -42,6 +42,49 @@ pub(crate) struct RankProcess {
     pub(crate) pid: Option<u32>,
 }
 
+/// How far a rank had come when it wrote its latest record.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RankProgress {
+    pub(crate) rank: u32,
+    /// Which process it is: its host, its id there, and when it started.
+    pub(crate) process: (String, u32, String),
+    /// The time of the record, since the start.
+    pub(crate) elapsed_s: f64,
+    /// How many calls of MPI it had made.
+    pub(crate) calls: u64,
+    /// What it had handed to MPI.
+    pub(crate) bytes: u64,
+    /// How long it had been in MPI, if that is known.
+    pub(crate) in_mpi_s: Option<f64>,
+    /// The standard error of that; none if it is not known.
+    pub(crate) in_mpi_error_s: Option<f64>,
+    /// How many of its threads call MPI.
+    pub(crate) threads: u64,
+}
+
+impl RankProgress {
+    fn of_profile(profile: &RankProfile) -> RankProgress {
+        let RankProfile { rank, host, pid, job, calls, in_mpi, .. } = profile;
+        RankProgress {
+            rank: *rank,
+            process: (host.clone(), *pid, job.started.clone()),
+            elapsed_s: job.known_s(),
+            calls: calls.iter().map(|call| call.count).sum(),
+            bytes: calls.iter().filter_map(|call| call.bytes).sum(),
+            in_mpi_s: in_mpi.map(|of| of.time_s),
+            in_mpi_error_s: in_mpi.and_then(|of| of.time_error_s),
+            threads: in_mpi.map_or(1, |of| of.threads),
+        }
+    }
+
+    /// How old the record is at a time, by the clocks of the two hosts.
+    pub(crate) fn age_s(&self, at: SystemTime) -> Option<f64> {
+        let started = humantime::parse_rfc3339(&self.process.2).ok()?;
+        let since = at.duration_since(started).ok()?.as_secs_f64();
+        Some((since - self.elapsed_s).max(0.0))
+    }
+}
+
 /// Where the data of one rank is.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
@@ -187,6 +230,13 @@ impl Directory {
 
     /// For other hosts, whose ranks may be running or dead, says when they were last heard from.
     pub(crate) fn warn_of_silence(&self) {
+        say::warn_of(self.silence(), |more| {
+            format!("{}: {more} more live files of other hosts", self.path.display())
+        });
+    }
+
+    /// The same as lines.
+    pub(crate) fn silence(&self) -> Vec<String> {
         let here = killed::this_host();
         let silent = self.lives.iter().enumerate().filter_map(|(at, live)| {
             let chosen = |rank| self.files.iter().any(|f| f.rank == rank && f.live == Some(at));
@@ -205,9 +255,7 @@ impl Directory {
                 )
             })
         });
-        say::warn_of(silent.collect::<Vec<_>>(), |more| {
-            format!("{}: {more} more live files of other hosts", self.path.display())
-        });
+        silent.collect()
     }
 
     /// What each rank is doing, as far as it is known: from live files, of which `killed` says whether the processes are
@@ -253,6 +301,18 @@ impl Directory {
     /// The entry of a live file, and whose it is; none if the rank is not in it any more.
     fn whose(&self, file: RankFile) -> Option<(LiveRank, Whose)> {
         self.lives.get(file.live?)?.read_whose(file.rank).ok()?
+    }
+
+    /// How far the ranks of live files have come.
+    pub(crate) fn progress(&self) -> Vec<RankProgress> {
+        let live = self.files.iter().filter(|file| file.is_live());
+        live.filter_map(|&file| Some(RankProgress::of_profile(&self.read(file).ok()?))).collect()
+    }
+
+    /// Whether it has what ranks leave at their end, and nothing of any that may be running.
+    pub(crate) fn has_ended(&self) -> bool {
+        let is_any = !self.files.is_empty() || self.reduced_in_mpi.is_some();
+        is_any && self.lives.is_empty() && self.lost.is_empty()
     }
 
     /// The processes of the ranks that may be running.
@@ -413,6 +473,25 @@ impl Found {
         found.lives.sort();
         Ok(found)
     }
+}
+
+/// The run directory below the current one whose live file was written last. `command`: what to type instead.
+pub(crate) fn newest_running(command: &str) -> Result<PathBuf, Error> {
+    let entries = fs::read_dir(".").into_iter().flatten().flatten();
+    let runs =
+        entries.filter_map(|entry| Some((live_since(&entry.path())?, entry.file_name().into())));
+    let newest = runs.max_by_key(|(written, _): &(SystemTime, PathBuf)| *written);
+    newest.map(|(_, path)| path).ok_or_else(|| {
+        let remedy = format!("name its directory: {command} DIR");
+        Error::new("no run", "there is no directory of a running job below this one", remedy)
+    })
+}
+
+/// When a live file in a directory was last written, if there is one.
+fn live_since(directory: &Path) -> Option<SystemTime> {
+    let entries = fs::read_dir(directory).ok()?.flatten();
+    let lives = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
+    lives.filter_map(|entry| entry.metadata().ok()?.modified().ok()).max()
 }
 
 /// Names the run directories inside this one on stderr: they have reports of their own.

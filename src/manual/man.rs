@@ -62,10 +62,11 @@ const FILES: [(&str, &str); 7] = [
 const LIBRARY: &str = "GYAN_LIBRARY";
 const RUN: &[&str] = &[PROFILES, SUMMARY, LIVE, PACK];
 
-const SUBCOMMANDS: [More; 17] = [
+const SUBCOMMANDS: [More; 18] = [
     more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, LIVE]),
     more("report", "first-screen", &[], RUN),
     more("now", "stuck", &[], &[PROFILES, LIVE]),
+    more("watch", "stuck", &["TERM"], &[PROFILES, LIVE]),
     more("open", "page", &["DISPLAY", "WAYLAND_DISPLAY"], &[PAGE, PROFILES, SUMMARY, PACK]),
     more("explain", "findings", &["PAGER"], &[]),
     more("check", "ci", &[], RUN),
@@ -83,9 +84,10 @@ const SUBCOMMANDS: [More; 17] = [
 ];
 
 /// What variables do that are not settings.
-const VARIABLES: [(&str, &str); 3] = [
+const VARIABLES: [(&str, &str); 4] = [
     ("DISPLAY", "where it or WAYLAND_DISPLAY is set, the page is opened by xdg-open"),
     ("WAYLAND_DISPLAY", "see DISPLAY"),
+    ("TERM", "where it is dumb or not set, one look is printed below the other"),
     ("PAGER", "what long text is shown with on a terminal, less when it is not set; cat for none"),
 ];
 

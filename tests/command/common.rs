@@ -6,7 +6,7 @@ use std::process::Command;
 #[path = "../common/processes.rs"]
 mod processes;
 
-pub(crate) use processes::{Outcome, command, root, run, run_within, target};
+pub(crate) use processes::{Outcome, command, python_with, root, run, run_within, target};
 
 pub(crate) fn gyan() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gyan"))

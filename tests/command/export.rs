@@ -11,7 +11,7 @@ use gyan_results::rank_file_name;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::common::{gyan, root, run, target};
+use crate::common::{gyan, python_with, root, run};
 
 const FIXTURES: [&str; 3] = ["gyan.rank-1", "gyan.rank-1-running", "gyan.rank-1-queues"];
 /// A whole number that no double can represent.
@@ -483,37 +483,11 @@ fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
 /// A Python with `DuckDB`, pandas and Polars, which the first test that needs it installs; none when they are
 /// not available.
 fn readers() -> Option<&'static Path> {
-    static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(installed_readers);
+    static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let packages = ["duckdb>=1.4", "pandas", "polars", "pyarrow"];
+        python_with("test-readers", "duckdb, pandas, polars, pyarrow", &packages)
+    });
     PYTHON.as_deref()
-}
-
-fn installed_readers() -> Option<PathBuf> {
-    let place = target().join("test-readers");
-    let python = place.join("bin/python");
-    let has_them = || {
-        let import = "import duckdb, pandas, polars, pyarrow";
-        let found = Command::new(&python).args(["-c", import]).output();
-        found.is_ok_and(|found| found.status.success())
-    };
-    if !has_them() {
-        let script = format!(
-            "'{}/scripts/packages' python3 python3-venv && rm -rf '{place}' && python3 -m venv '{place}' && \
-             '{place}/bin/pip' install --quiet --disable-pip-version-check 'duckdb>=1.4' pandas polars pyarrow",
-            root().display(),
-            place = place.display()
-        );
-        let outcome = run(Command::new("sh").args(["-c", &script]));
-        if outcome.code != 0 {
-            assert!(std::env::var_os("CI").is_none(), "no readers: {}", outcome.stderr);
-            eprintln!(
-                "skipped: DuckDB, pandas and Polars cannot be installed from PyPI:\n{}",
-                outcome.stderr
-            );
-            return None;
-        }
-    }
-    assert!(has_them());
-    Some(python)
 }
 
 #[test]

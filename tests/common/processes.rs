@@ -80,3 +80,32 @@ pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
         stderr: text(&stderr),
     }
 }
+
+/// A Python with modules from `PyPI`, in a place of its own below the target directory, where the first test that needs it
+/// installs it; none where that is not possible.
+pub(crate) fn python_with(name: &str, modules: &str, packages: &[&str]) -> Option<PathBuf> {
+    let place = target().join(name);
+    let python = place.join("bin/python");
+    let has_them = || {
+        let import = format!("import {modules}");
+        let found = Command::new(&python).args(["-c", &import]).output();
+        found.is_ok_and(|found| found.status.success())
+    };
+    if !has_them() {
+        let script = format!(
+            "'{}/scripts/packages' python3 python3-venv && rm -rf '{place}' && python3 -m venv '{place}' && \
+             '{place}/bin/pip' install --quiet --disable-pip-version-check '{}'",
+            root().display(),
+            packages.join("' '"),
+            place = place.display()
+        );
+        let outcome = run(Command::new("sh").args(["-c", &script]));
+        if outcome.code != 0 {
+            assert!(std::env::var_os("CI").is_none(), "no {modules}: {}", outcome.stderr);
+            eprintln!("skipped: {modules} cannot be installed from PyPI:\n{}", outcome.stderr);
+            return None;
+        }
+    }
+    assert!(has_them());
+    Some(python)
+}

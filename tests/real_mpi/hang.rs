@@ -12,7 +12,7 @@ use crate::common::{BED, MPICH, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, root, 
 use crate::matrix::{self, Column};
 use crate::survival::live::Waiting;
 
-const RANKS: usize = 4;
+pub(crate) const RANKS: usize = 4;
 
 /// A case of `tests/programs/stuck.c`.
 struct Case {
@@ -59,12 +59,12 @@ const CASES: &[Case] = &[
 ];
 
 /// With the lines of its calls.
-fn program_of(mpi: Mpi) -> String {
+pub(crate) fn program_of(mpi: Mpi) -> String {
     mpi.compiled("stuck", &["-g"]).display().to_string()
 }
 
 /// What `gyan now` finds out, once there is something to say.
-fn looked(waiting: &Waiting) -> Option<JobNow> {
+pub(crate) fn looked(waiting: &Waiting) -> Option<JobNow> {
     let outcome = run(gyan().args(["now", "--format", "json"]).arg(waiting.directory()));
     (outcome.code == 0).then(|| serde_json::from_str(&outcome.stdout).unwrap())
 }

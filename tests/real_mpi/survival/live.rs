@@ -16,7 +16,7 @@ use crate::common::{
 use crate::faults::inject;
 
 /// Large enough that a snapshot is taken at each of the few calls.
-pub(super) const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
+pub(crate) const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
 
 /// A program that runs until it is told to end, by a file `go`.
 pub(crate) struct Waiting {

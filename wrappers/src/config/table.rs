@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::selection::Wanted;
 use super::values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, WatchFor, choice, events_from, interval, live,
-    mode, names, number, pairs, share, switch, unless, watch_for,
+    EventsFrom, Live, Notices, RecordCvars, Reduce, WatchFor, choice, directory, events_from,
+    interval, live, mode, names, number, pairs, share, switch, unless, watch_for,
 };
 
 /// One environment variable.
@@ -117,6 +117,10 @@ settings! {
     /// where a process that is killed leaves what was known so far: a directory, in which the run gets one of its
     /// own, such as `/dev/shm`; `off`: nowhere
     GYAN_LIVE ("the run directory") live: Live = Live::InOutput, |value| Ok(live(value));
+
+    /// a directory in which the keeper of each host writes metrics of its ranks while they run, for
+    /// [Prometheus](metrics.md): that of node_exporter's textfile collector
+    GYAN_METRICS ("off") metrics: Option<PathBuf> = None, |value| unless("off", value, directory);
 
     /// which performance variables to read: `name[:CLASS];...` with `*` and `?`; a leading `-` leaves a name out
     GYAN_PVARS ("all") => |config, value| {

@@ -6,6 +6,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::fs::Access;
+use rustix::io::Errno;
+
 /// Where to keep what is known so far, in case the process is killed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Live {
@@ -102,6 +105,22 @@ pub(super) fn unless<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, String> {
     if value == off { Ok(None) } else { read(value).map(Some) }
+}
+
+/// One that is there, and in which files can be made; absolute, as programs change theirs.
+pub(super) fn directory(value: &str) -> Result<PathBuf, String> {
+    let path = std::path::absolute(value).map_err(|error| error.to_string())?;
+    let may_write = Access::WRITE_OK | Access::EXEC_OK;
+    match rustix::fs::access(&path, may_write) {
+        Ok(()) if path.is_dir() => Ok(path),
+        Ok(()) => Err("is no directory".into()),
+        Err(Errno::NOENT) => Err("is not there".into()),
+        Err(error) => {
+            let text = std::io::Error::from(error).to_string();
+            let why = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+            Err(format!("no file can be made in it: {why}"))
+        }
+    }
 }
 
 pub(super) fn number(value: &str, of: &str) -> Result<usize, String> {

@@ -32,6 +32,10 @@ pub(crate) struct Job {
     pub(crate) place: RunPlace,
     /// Where the live files are; none for nowhere.
     pub(crate) live: Option<RunPlace>,
+    /// The directory of its metrics; none for nowhere.
+    pub(crate) metrics: Option<PathBuf>,
+    /// The name of the program.
+    pub(crate) program: String,
     /// Alternatives for profiles that cannot be written there: the first that works.
     pub(crate) elsewhere: Vec<RunPlace>,
 }
@@ -75,6 +79,8 @@ impl Job {
             ),
             place,
             live,
+            metrics: config.metrics.clone(),
+            program: program(),
             elsewhere,
         }
     }

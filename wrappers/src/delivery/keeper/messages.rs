@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use gyan_results::RankNow;
 
+use super::metrics::MetricsPlace;
 use crate::delivery::output::RunPlace;
 
 /// No message is longer; longer texts take several messages.
@@ -55,6 +56,8 @@ pub(super) struct Hello {
     pub(super) live: Option<RunPlace>,
     /// How to see what it is doing; none if that cannot be known.
     pub(super) statics: Option<Statics>,
+    /// Where its metrics go; none for nowhere.
+    pub(super) metrics: Option<MetricsPlace>,
 }
 
 /// Where in a rank's memory the data are that say what it is doing, and what numbers mean in its MPI.

@@ -6,7 +6,9 @@
 //! profile itself, and nothing is known of it before.
 
 mod messages;
+mod metrics;
 mod process;
+mod ranks;
 mod records;
 mod spawn;
 mod status;
@@ -23,6 +25,7 @@ use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::sigmask;
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
 pub(crate) use messages::{LookAtRank, Statics};
+use metrics::MetricsPlace;
 pub(crate) use process::main;
 use records::Records;
 
@@ -67,7 +70,12 @@ impl Keeper {
         wanted: bool,
         timeout: Duration,
     ) -> Keeper {
-        let hello = Hello { rank, job: job.id.clone(), live: job.live.clone(), statics };
+        let metrics = job.metrics.as_ref().map(|directory| MetricsPlace {
+            directory: PathAsBytes(directory.clone()),
+            program: job.program.clone(),
+        });
+        let (id, live) = (job.id.clone(), job.live.clone());
+        let hello = Hello { rank, job: id, live, statics, metrics };
         let directory = job.place.directory.clone();
         let device = job.place.device();
         let elsewhere = job.elsewhere.iter().map(|place| Elsewhere {
@@ -83,7 +91,7 @@ impl Keeper {
 
     /// Whether what is known is kept while the program runs.
     pub(crate) fn keeps(&self) -> bool {
-        self.socket.is_some() && self.hello.live.is_some()
+        self.socket.is_some() && (self.hello.live.is_some() || self.hello.metrics.is_some())
     }
 
     /// Why there is no keeper, where the user cannot know.

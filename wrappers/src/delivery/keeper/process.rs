@@ -13,19 +13,20 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::ptr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use gyan_results::{
-    LiveEntry, LiveFile, RankNow, Whose, collected, is_live_file_name, live_file_name, sort_by,
-    write_live,
+    LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, sort_by, write_live,
 };
 use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
-use super::messages::{FromKeeper, Hello, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
+use super::messages::{FromKeeper, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
+use super::metrics::{self, MetricsFiles, RankMetrics};
+use super::ranks::{Rank, RankStage, now_ms};
 use super::records;
 use super::spawn::peer_of;
 use super::status::status_of;
@@ -48,10 +49,10 @@ const APART_AT_MOST: Duration = Duration::from_secs(60);
 /// The time limit for sending an answer that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// The time limit for removing metrics at the end.
+const REMOVING: Duration = Duration::from_secs(5);
 /// Between two looks at what ranks do.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
-/// A rank that has not moved for this time is news.
-const STILL: Duration = Duration::from_secs(4);
 /// A file with nothing new is written again after this time: it says that the ranks were still there.
 const AGAIN: Duration = Duration::from_secs(60);
 /// Of a thread.
@@ -130,41 +131,7 @@ fn leave_the_rank(listening: RawFd) {
     }
 }
 
-/// The state of a rank.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum RankStage {
-    /// It is running.
-    Here,
-    /// Its process ended without a profile: when, in milliseconds since 1970, and how, as wait(2) has it.
-    Gone(u64, Option<c_int>),
-    /// Its profile is written, or will not come.
-    Done,
-}
-
-/// A rank of this host.
-struct Rank {
-    hello: Hello,
-    /// None for a process that is not visible from here.
-    pid: Option<Pid>,
-    seen: Mutex<RankSeen>,
-    records: Mutex<Option<File>>,
-    stage: Mutex<RankStage>,
-}
-
-/// What the keeper saw a rank do.
-struct RankSeen {
-    /// At the last look.
-    stamp: Option<String>,
-    /// When it was first so.
-    since_ms: u64,
-    /// None if it moved between the last two looks.
-    now: Result<Option<RankNow>, String>,
-    /// It has not moved for [`STILL`].
-    is_still: bool,
-}
-
 /// Everything that the threads share.
-#[derive(Default)]
 struct KeeperProcess {
     /// The name of this host.
     host: String,
@@ -172,6 +139,10 @@ struct KeeperProcess {
     changed: Condvar,
     /// Locked while a live file is written, which may take forever.
     files: Mutex<BTreeMap<RunPlace, LiveFileHere>>,
+    /// Locked while metrics are written, which may take forever, too.
+    metrics: Mutex<MetricsFiles>,
+    /// For the thread that writes them: only if somebody wants them.
+    begins_metrics: Once,
 }
 
 #[derive(Default)]
@@ -183,57 +154,6 @@ struct KeeperState {
     begun: bool,
     /// Whether to write the live files at once.
     news: bool,
-}
-
-impl Rank {
-    /// Looks at what it is doing. Returns whether that is news.
-    fn look(&self, look: &dyn LookAtRank) -> bool {
-        let (Some(pid), Some(statics)) = (self.pid, &self.hello.statics) else { return false };
-        let pid = pid.as_raw_nonzero().get();
-        let stamp = look.stamp(pid, statics);
-        let now_ms = now_ms();
-        let mut seen = held(&self.seen);
-        let was_still = seen.is_still;
-        match stamp {
-            // What it did last is what is known of a process that has just ended.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return false,
-            Err(error) => {
-                let is_new = seen.now.is_ok();
-                seen.now = Err(why_not(&error));
-                return is_new;
-            }
-            Ok(stamp) if stamp.is_none() || stamp != seen.stamp => {
-                *seen = RankSeen { stamp, since_ms: now_ms, now: Ok(None), is_still: false };
-            }
-            Ok(_) if !matches!(seen.now, Ok(Some(_))) => {
-                let since_ms = seen.since_ms;
-                let told = look.tell(pid, statics).ok().flatten();
-                seen.now = Ok(told.map(|now| RankNow { since_ms, ..now }));
-            }
-            Ok(_) => {
-                seen.is_still =
-                    Duration::from_millis(now_ms.saturating_sub(seen.since_ms)) >= STILL;
-            }
-        }
-        was_still != seen.is_still
-    }
-}
-
-/// In words for a user.
-fn why_not(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EPERM) => "its memory may not be read: kernel.yama.ptrace_scope is not 0, or a container forbids it".into(),
-        Some(libc::ENOSYS) => "its memory may not be read: the container forbids process_vm_readv".into(),
-        _ => error.to_string(),
-    }
-}
-
-impl RankSeen {
-    /// What a live file says: that a rank moves again is news only if it was said to be still. `gone`: there is no more
-    /// to come.
-    fn told(&self, gone: bool) -> Result<Option<RankNow>, String> {
-        self.now.clone().map(|now| now.filter(|_| self.is_still || gone))
-    }
 }
 
 impl KeeperState {
@@ -259,18 +179,20 @@ struct LiveFileHere {
     at: Instant,
 }
 
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    u64::try_from(now).unwrap_or(u64::MAX)
-}
-
-fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Accepts ranks, until there are none left.
 fn serve_all(listening: &OwnedFd, look: &'static dyn LookAtRank) {
-    let keeper = Arc::new(KeeperProcess { host: job::host(), ..KeeperProcess::default() });
+    let keeper = Arc::new(KeeperProcess {
+        host: job::host(),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        files: Mutex::default(),
+        metrics: Mutex::default(),
+        begins_metrics: Once::new(),
+    });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
     let Ok(listener) = listener else { return };
@@ -311,21 +233,20 @@ fn start(work: impl FnOnce() + Send + 'static) -> bool {
 impl KeeperProcess {
     /// Serves one rank until its end.
     /// `pid`: none for a process that is not visible from here, in a namespace of its own.
-    fn serve(&self, socket: &Socket, pid: Option<Pid>) {
+    fn serve(self: &Arc<Self>, socket: &Socket, pid: Option<Pid>) {
         // A forked copy of the rank has its socket, too: only the end of the process counts.
         let process =
             pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((ToKeeper::Hello(hello), file))) = socket.receive::<ToKeeper>(other, None) {
-            let seen = RankSeen { stamp: None, since_ms: 0, now: Ok(None), is_still: false };
-            let rank = Arc::new(Rank {
-                hello,
-                pid,
-                seen: Mutex::new(seen),
-                records: Mutex::new(file),
-                stage: Mutex::new(RankStage::Here),
-            });
+            let rank = Arc::new(Rank::new(hello, pid, file));
             held(&self.state).ranks.push(Arc::clone(&rank));
+            if rank.hello.metrics.is_some() {
+                let writer = Arc::clone(self);
+                // Without it the rest works.
+                self.begins_metrics
+                    .call_once(|| _ = start(move || writer.write_metrics_now_and_then()));
+            }
             self.changed.notify_all();
             while let Ok(Some((request, file))) = socket.receive::<ToKeeper>(other, None) {
                 if self.answer(socket, other, &rank, request, file).is_none() {
@@ -360,6 +281,7 @@ impl KeeperProcess {
         request: ToKeeper,
         file: Option<File>,
     ) -> Option<()> {
+        let mut profile = None;
         let answer = match request {
             ToKeeper::Hello(_) => return None,
             ToKeeper::Records => {
@@ -368,6 +290,7 @@ impl KeeperProcess {
             }
             ToKeeper::Done => {
                 self.is_done(rank);
+                self.metrics_without(rank);
                 return Some(());
             }
             ToKeeper::Elsewhere(file) => {
@@ -386,6 +309,7 @@ impl KeeperProcess {
                     if ends {
                         self.is_done(rank);
                     }
+                    profile = Some(text);
                 }
                 answer_of(written)
             }
@@ -398,7 +322,47 @@ impl KeeperProcess {
         };
         // A rank that no longer waits may still say where it left its profile.
         let _ = socket.send(&answer, None, Instant::now() + ANSWERS);
+        if let Some(text) = profile.filter(|_| rank.hello.metrics.is_some()) {
+            rank.figures_of(&text);
+            self.metrics_without(rank);
+        }
         Some(())
+    }
+
+    /// Once a rank needs none: nothing of the last one stays behind.
+    fn metrics_without(&self, rank: &Rank) {
+        let is_wanted = |rank: &Arc<Rank>| {
+            rank.hello.metrics.is_some() && *held(&rank.stage) == RankStage::Here
+        };
+        if rank.hello.metrics.is_some() && !held(&self.state).ranks.iter().any(is_wanted) {
+            held(&self.metrics).remove();
+        }
+    }
+
+    fn write_metrics_now_and_then(&self) {
+        let mut apart = metrics::FIRST;
+        loop {
+            thread::sleep(apart);
+            apart = metrics::APART;
+            let mut files = held(&self.metrics);
+            let ranks = held(&self.state).ranks.clone();
+            let ranks: Vec<RankMetrics> = ranks.iter().filter_map(|rank| rank.metrics()).collect();
+            files.write(&self.host, &ranks);
+        }
+    }
+
+    /// Removes them, unless that takes too long, and ends.
+    fn end_with_metrics(&self) -> ! {
+        let until = Instant::now() + REMOVING;
+        while Instant::now() < until {
+            if let Ok(mut files) = self.metrics.try_lock() {
+                files.remove();
+                // None is written any more.
+                end(0);
+            }
+            thread::sleep(BETWEEN_TRIES);
+        }
+        end(0)
     }
 
     /// The live file has nothing about a rank with a profile. After the last one it is removed, before that
@@ -522,7 +486,8 @@ impl KeeperProcess {
             let is_over =
                 state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
             if is_over && (state.begun || began.elapsed() > ALONE) {
-                end(0);
+                drop(state);
+                self.end_with_metrics();
             }
         }
     }
