@@ -36,7 +36,7 @@ pub struct Job {
     /// Seconds from `MPI_Init` to the end; for a rank without a profile, to now or to when its process was last seen.
     pub elapsed_s: f64,
     /// Seconds from `MPI_Init` to the last numbers of a rank without a profile; none where they are of the whole run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub known_until_s: Option<f64>,
 }
 
@@ -146,6 +146,6 @@ pub struct BadEnding {
     #[serde(default)]
     pub elapsed_s: f64,
     /// Seconds from the start to the end of its process, or to when it was last seen; none where that is the last data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub ended_s: Option<f64>,
 }

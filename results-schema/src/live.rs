@@ -215,7 +215,7 @@ impl LiveFile {
         self.read_as(rank, Whose::parse)
     }
 
-    fn read_as<T: OfRank>(
+    fn read_as<T: HasRank>(
         &self,
         rank: u32,
         parse: impl FnOnce(&[u8]) -> Result<T, ReadError>,
@@ -242,17 +242,17 @@ impl LiveFile {
 }
 
 /// What is in a text about a rank.
-trait OfRank {
+trait HasRank {
     fn rank(&self) -> u32;
 }
 
-impl OfRank for RankProfile {
+impl HasRank for RankProfile {
     fn rank(&self) -> u32 {
         self.rank
     }
 }
 
-impl OfRank for Whose {
+impl HasRank for Whose {
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -260,7 +260,7 @@ impl OfRank for Whose {
 
 impl LiveRank {
     /// What is in this text, if it is the text that was written.
-    fn parsed<T: OfRank>(
+    fn parsed<T: HasRank>(
         &self,
         text: &[u8],
         parse: impl FnOnce(&[u8]) -> Result<T, ReadError>,

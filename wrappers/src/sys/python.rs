@@ -140,9 +140,9 @@ pub(crate) fn prepare() {
     }
 }
 
-fn own_process() -> Process {
+fn own_process() -> ReadProcess {
     // SAFETY: getpid(2) has no preconditions.
-    Process(unsafe { libc::getpid() })
+    ReadProcess(unsafe { libc::getpid() })
 }
 
 fn own_thread() -> usize {
@@ -170,7 +170,7 @@ pub(crate) struct Line {
 /// The innermost line that this thread is at in a file; none in case of any doubt.
 pub(crate) fn line() -> Option<Line> {
     let Interpreter { layout, runtime, code, .. } = interpreter()?;
-    Frames::of_thread(own_process(), layout, *runtime, *code, own_thread())?.next()
+    PythonFrames::of_thread(own_process(), layout, *runtime, *code, own_thread())?.next()
 }
 
 /// The lines that the thread of another process is at which initialised MPI there, the innermost first; as far as there is no
@@ -179,14 +179,15 @@ pub(crate) fn lines_of(pid: libc::pid_t, distance: usize) -> Vec<Line> {
     let at = (&raw const FOR_KEEPER).addr().wrapping_add(distance);
     let Ok([minor, runtime, code, thread]) = memory::words_from(pid, at) else { return Vec::new() };
     let layout = LAYOUTS.iter().find(|layout| usize::from(layout.minor) == minor);
-    let frames =
-        layout.and_then(|layout| Frames::of_thread(Process(pid), layout, runtime, code, thread));
+    let frames = layout.and_then(|layout| {
+        PythonFrames::of_thread(ReadProcess(pid), layout, runtime, code, thread)
+    });
     frames.into_iter().flatten().collect()
 }
 
 /// The frames of a thread, from the innermost on.
-struct Frames {
-    process: Process,
+struct PythonFrames {
+    process: ReadProcess,
     layout: &'static Layout,
     /// The kind of objects that are code.
     code_kind: usize,
@@ -195,15 +196,15 @@ struct Frames {
     left: usize,
 }
 
-impl Frames {
+impl PythonFrames {
     /// `thread`: what `pthread_self` returns in it.
     fn of_thread(
-        process: Process,
+        process: ReadProcess,
         layout: &'static Layout,
         runtime: usize,
         code_kind: usize,
         thread: usize,
-    ) -> Option<Frames> {
+    ) -> Option<PythonFrames> {
         let main: usize = process.read(runtime.checked_add(layout.main)?)?;
         let mut state: usize = process.read(main.checked_add(layout.threads)?)?;
         let mut left = THREADS_AT_MOST;
@@ -215,15 +216,15 @@ impl Frames {
         for offset in layout.frame {
             next = process.read(next.checked_add(*offset)?)?;
         }
-        Some(Frames { process, layout, code_kind, next, left: FRAMES_AT_MOST })
+        Some(PythonFrames { process, layout, code_kind, next, left: FRAMES_AT_MOST })
     }
 }
 
-impl Iterator for Frames {
+impl Iterator for PythonFrames {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {
-        let Frames { process, layout, code_kind, .. } = *self;
+        let PythonFrames { process, layout, code_kind, .. } = *self;
         loop {
             let frame = self.next;
             self.left = self.left.checked_sub(1)?;
@@ -249,7 +250,7 @@ impl Iterator for Frames {
 }
 
 impl Layout {
-    fn line(&self, process: Process, frame: usize, code: usize) -> Option<u32> {
+    fn line(&self, process: ReadProcess, frame: usize, code: usize) -> Option<u32> {
         let instruction: usize = process.read(frame.checked_add(self.instruction)?)?;
         let at = instruction.checked_sub(code.checked_add(self.instructions)?)?;
         let first: i32 = process.read(code.checked_add(self.first_line)?)?;
@@ -259,7 +260,7 @@ impl Layout {
         line_at(table, first.into(), at)
     }
 
-    fn text(&self, process: Process, pointer: usize) -> Option<Text> {
+    fn text(&self, process: ReadProcess, pointer: usize) -> Option<Text> {
         let text: usize = process.read(pointer)?;
         let length: usize = process.read(text.checked_add(LENGTH)?)?;
         let state: u32 = process.read(text.checked_add(STATE)?)?;
@@ -330,7 +331,7 @@ fn line_at(table: impl Iterator<Item = u8>, first: i64, at: usize) -> Option<u32
 
 /// Bytes in memory, read in pieces; ends early where they cannot be read.
 struct Bytes {
-    process: Process,
+    process: ReadProcess,
     next: usize,
     left: usize,
     piece: [u8; 256],
@@ -339,7 +340,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn new(process: Process, next: usize, left: usize) -> Bytes {
+    fn new(process: ReadProcess, next: usize, left: usize) -> Bytes {
         Bytes { process, next, left, piece: [0; 256], at: 0, length: 0 }
     }
 }
@@ -362,9 +363,9 @@ impl Iterator for Bytes {
 
 /// A process whose memory is read, by its id.
 #[derive(Clone, Copy)]
-struct Process(libc::pid_t);
+struct ReadProcess(libc::pid_t);
 
-impl Process {
+impl ReadProcess {
     /// A number of any width at an address; none where nothing can be read.
     fn read<T: FromMemory>(self, at: usize) -> Option<T> {
         let mut bytes = T::Bytes::default();
