@@ -90,7 +90,7 @@ fn reduced_in_mpi(reduced: &ReducedInMpi) -> Value<'_> {
 fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     let ended = &summary.ranks.ended_badly;
     let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    let mut known_until: BTreeMap<String, (Span, Span)> = BTreeMap::new();
+    let mut known_until: BTreeMap<String, (FirstAndLast, FirstAndLast)> = BTreeMap::new();
     for BadEnding { rank, how, code, elapsed_s, ended_s } in ended {
         let kind = match how {
             Ending::Finalize => continue,
@@ -103,7 +103,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
             Ending::Unknown => "no end is known: killed, or still running".to_owned(),
         };
         if ended_s.is_some() || matches!(how, Ending::Running | Ending::Killed | Ending::Unknown) {
-            let widen = |span: &mut Span, s: f64| *span = (span.0.min(s), span.1.max(s));
+            let widen = |span: &mut FirstAndLast, s: f64| *span = (span.0.min(s), span.1.max(s));
             let ended_s = ended_s.unwrap_or(*elapsed_s);
             let first = ((*elapsed_s, *elapsed_s), (ended_s, ended_s));
             let (known, ended) = known_until.entry(kind.clone()).or_insert(first);
@@ -123,17 +123,17 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
 }
 
 /// Seconds of the first and of the last of some ranks.
-type Span = (f64, f64);
+type FirstAndLast = (f64, f64);
 
 /// How far ranks are known that did not report their end, and when that was.
-fn until(known: Span, ended: Span) -> Value<'static> {
+fn until(known: FirstAndLast, ended: FirstAndLast) -> Value<'static> {
     if known == ended {
         return line!["; known until ", span(known), " of the run"];
     }
     line![", after ", span(ended), "; its numbers are known until ", span(known)]
 }
 
-fn span((first, last): Span) -> Value<'static> {
+fn span((first, last): FirstAndLast) -> Value<'static> {
     if about_the_same(first, last) {
         line![seconds(last)]
     } else {

@@ -76,13 +76,13 @@ fn file_name(path: &str) -> String {
 }
 
 /// What is shown of a stack, from the outermost function on.
-pub(super) struct Shown {
+pub(super) struct ShownStack {
     pub(super) frames: Vec<FrameNow>,
     /// The first that stands for an interpreter of Python.
     interpreter: Option<usize>,
 }
 
-impl Shown {
+impl ShownStack {
     /// Not if the rank has moved since `now` was seen.
     pub(super) fn put_python(&mut self, now: &RankNow) {
         let last = self.frames.last().map(|frame| &frame.function);
@@ -93,7 +93,7 @@ impl Shown {
     }
 }
 
-pub(super) fn shown(frames: Vec<OwnedFrame>) -> Shown {
+pub(super) fn shown(frames: Vec<OwnedFrame>) -> ShownStack {
     let mut shown: Vec<FrameNow> = Vec::new();
     let mut interpreter = None;
     let mut was_python = false;
@@ -136,7 +136,7 @@ pub(super) fn shown(frames: Vec<OwnedFrame>) -> Shown {
         }
     }
     shown.extend(in_library.filter(|_| !in_mpi));
-    Shown { frames: shown, interpreter }
+    ShownStack { frames: shown, interpreter }
 }
 
 fn of_name(function: String) -> FrameNow {
