@@ -114,7 +114,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     }
     kinds.into_iter().map(move |(kind, on)| {
         let until = known_until.get(&kind).map_or("".into(), |(known, ended)| match &*kind {
-            RUNNING => line!["; its numbers are known until ", span(*known)],
+            RUNNING => line!["; numbers known until ", span(*known)],
             _ => until(*known, *ended),
         });
         let hosts = hosts::on_some(summary, &on).unwrap_or("".into());
@@ -130,7 +130,7 @@ fn until(known: FirstAndLast, ended: FirstAndLast) -> Value<'static> {
     if known == ended {
         return line!["; known until ", span(known), " of the run"];
     }
-    line![", after ", span(ended), "; its numbers are known until ", span(known)]
+    line![", after ", span(ended), "; numbers known until ", span(known)]
 }
 
 fn span((first, last): FirstAndLast) -> Value<'static> {
@@ -149,6 +149,6 @@ fn time(summary: &Summary) -> Value<'static> {
     let whole_s = seconds(summary.job.elapsed_s);
     summary.job.known_until_s.map_or_else(
         || whole_s.into(),
-        |known_s| line![whole_s, "; its numbers are known until ", seconds(known_s)],
+        |known_s| line![whole_s, "; numbers known until ", seconds(known_s)],
     )
 }
