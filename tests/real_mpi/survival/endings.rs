@@ -10,6 +10,7 @@ use crate::common::{
     ranks_that_left,
 };
 use crate::faults::inject;
+use crate::survival::live::says_killed;
 
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
@@ -163,12 +164,13 @@ fn the_report_says_how_ranks_ended() {
     for (arguments, expected) in [
         (["abort", "3"], "ended by MPI_Abort with code 3: rank 1"),
         (["exit", "4"], "ended without MPI_Finalize, exit code 4: rank"),
-        (["signal", "9"], "killed, or crashed, without MPI_Finalize: rank 0-1; known until"),
+        (["signal", "9"], "known until"),
     ] {
         let run = Profiled::run(OPENMPI, RANKS, &["endings", arguments[0], arguments[1]], &[]);
         let report =
             crate::common::run(crate::common::gyan().arg("report").arg(&run.directory)).stdout;
         assert!(report.contains(expected), "{arguments:?}\n{report}");
+        assert!(arguments[0] != "signal" || says_killed(&report), "{report}");
     }
 }
 
