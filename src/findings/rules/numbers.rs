@@ -9,8 +9,9 @@ use crate::words::{double, seconds, share};
 
 pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
-    // A lower bound is not the ground of a finding, and of a short run nothing can be said.
-    if in_mpi.time_error_s.is_none() || !too_short(run).is_empty() {
+    // A lower bound is not the ground of a finding, and of a short run, or of the rest of one, nothing can be said.
+    let is_known = run.is_known_to_its_end() && too_short(run).is_empty();
+    if in_mpi.time_error_s.is_none() || !is_known {
         return Vec::new();
     }
     let start_and_end = run.share(run.start_and_end().seconds);

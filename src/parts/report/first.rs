@@ -38,7 +38,11 @@ pub(crate) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
         return Some(line![whole, " in MPI, added up over the threads of all ranks", most]);
     }
     let spread = extremes(summary, in_mpi);
-    Some(line![part, " of the run is in MPI", most, spread])
+    let run = match summary.job.known_until_s {
+        Some(known_s) => line![" of the ", seconds(known_s), " that are known"],
+        None => " of the run".into(),
+    };
+    Some(line![part, run, " is in MPI", most, spread])
 }
 
 /// The part of the time of all ranks, as the rows of the table have it: ranks that end early count less.
