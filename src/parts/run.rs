@@ -100,7 +100,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
             Ending::Running => "profile from while it ran, no later one was written".to_owned(),
             Ending::Killed if *code != 0 => format!("ended by {}", signal_name(*code)),
             Ending::Killed => "killed, or crashed, without MPI_Finalize".to_owned(),
-            Ending::Unknown => "no end is known: killed, or still running".to_owned(),
+            Ending::Unknown => UNKNOWN.to_owned(),
         };
         if ended_s.is_some() || matches!(how, Ending::Running | Ending::Killed | Ending::Unknown) {
             let widen = |span: &mut FirstAndLast, s: f64| *span = (span.0.min(s), span.1.max(s));
@@ -115,7 +115,8 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     kinds.into_iter().map(move |(kind, on)| {
         let until = known_until.get(&kind).map_or("".into(), |(known, ended)| match &*kind {
             RUNNING => line!["; numbers known until ", span(*known)],
-            _ => until(*known, *ended),
+            UNKNOWN => until(", last seen after ", *known, *ended),
+            _ => until(", after ", *known, *ended),
         });
         let hosts = hosts::on_some(summary, &on).unwrap_or("".into());
         line![kind, ": rank ", Value::Ranks(on.into()), hosts, until]
@@ -126,11 +127,11 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
 type FirstAndLast = (f64, f64);
 
 /// How far ranks are known that did not report their end, and when that was.
-fn until(known: FirstAndLast, ended: FirstAndLast) -> Value<'static> {
+fn until(after: &'static str, known: FirstAndLast, ended: FirstAndLast) -> Value<'static> {
     if known == ended {
         return line!["; known until ", span(known), " of the run"];
     }
-    line![", after ", span(ended), "; numbers known until ", span(known)]
+    line![after, span(ended), "; numbers known until ", span(known)]
 }
 
 fn span((first, last): FirstAndLast) -> Value<'static> {
@@ -143,6 +144,8 @@ fn span((first, last): FirstAndLast) -> Value<'static> {
 
 /// The ranks of a job that goes on.
 const RUNNING: &str = "running";
+/// Those of another host.
+const UNKNOWN: &str = "no end is known: killed, or still running";
 
 /// How long it took, or has taken by now.
 fn time(summary: &Summary) -> Value<'static> {
