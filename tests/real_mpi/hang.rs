@@ -71,10 +71,12 @@ pub(crate) fn looked(waiting: &Waiting) -> Option<JobNow> {
 
 fn cause_of(waiting: &Waiting, what: &str) -> HangCause {
     let mut cause = None;
-    let found = comes_true(|| {
+    let mut is_said = || {
         cause = looked(waiting).and_then(|now| now.cause);
         cause.is_some()
-    });
+    };
+    // Where ranks leave no processor free, the keeper looks seldom.
+    let found = (0..3).any(|_| comes_true(&mut is_said));
     assert!(found, "{what}: {:?}", looked(waiting));
     cause.unwrap()
 }
