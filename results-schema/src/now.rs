@@ -38,6 +38,15 @@ pub struct RankNow {
     /// How many of them stand for something that is not known; those that are null do not count.
     #[serde(default)]
     pub unknown_requests: u64,
+    /// What it started before, and may not have ended: the same operations once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<OperationNow>,
+    /// It may have started more than those.
+    #[serde(default)]
+    pub more_earlier: bool,
+    /// It is stopped, by a signal or a debugger.
+    #[serde(default)]
+    pub stopped: bool,
     /// The communicator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicator: Option<CommunicatorNow>,

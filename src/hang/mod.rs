@@ -150,7 +150,7 @@ fn of_doing(doing: &Doing) -> Option<&RankNow> {
 /// What ranks of a group have in common.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 enum Alike<'a> {
-    Still(bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
+    Still(bool, bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
     Moves,
     NotSeen(&'a str),
     Gone(Option<&'a str>),
@@ -164,7 +164,14 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
             Doing::Still(now) => {
                 let communicator = now.communicator.filter(|_| now.in_mpi);
                 let (function, from) = (now.function.as_deref(), now.from.as_ref());
-                Alike::Still(now.in_mpi, function, communicator, from, now.threads.len())
+                Alike::Still(
+                    now.in_mpi,
+                    now.stopped,
+                    function,
+                    communicator,
+                    from,
+                    now.threads.len(),
+                )
             }
             Doing::Moves => Alike::Moves,
             Doing::NotSeen(why) => Alike::NotSeen(why),
@@ -211,7 +218,8 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
                 }),
         );
     }
-    let is_own = |rank: u32| now(rank).is_some_and(|now| !now.in_mpi) && is_still(rank);
+    let is_own =
+        |rank: u32| now(rank).is_some_and(|now| !now.in_mpi || now.stopped) && is_still(rank);
     let waiting = graph.waiting_for(is_own);
     if !waiting.iter().any(|rank| is_still(*rank)) {
         return None;

@@ -44,6 +44,7 @@ impl Sentences<'_> {
                 format!("{who} {how}{last}")
             }
             Doing::Ended => format!("{who} {} called MPI_Finalize", self.have(one)),
+            Doing::Still(now) if now.stopped => format!("{who} {verb} {}", self.stopped(now)),
             Doing::Still(now) if now.in_mpi => {
                 let nows = || group.iter().filter_map(|rank| of_doing(&rank.doing));
                 let peers =
@@ -202,12 +203,25 @@ impl Sentences<'_> {
         let last = first.filter(|_| one).map(|now| self.last_of(now)).unwrap_or_default();
         let wait = self.waits(waiting == 1);
         let them = if one { "it" } else { "them" };
+        let how = match first.filter(|now| now.stopped) {
+            Some(now) => format!("{verb} {}", self.stopped(now)),
+            None => format!("{verb} in {own} own code{last}"),
+        };
         format!(
-            "{} {verb} in {own} own code{last}; {} rank{} {wait} for {them}, directly or through others",
+            "{} {how}; {} rank{} {wait} for {them}, directly or through others",
             self.who(ranks),
             integer(waiting as i128),
             if waiting == 1 { "" } else { "s" }
         )
+    }
+
+    fn stopped(&self, now: &RankNow) -> String {
+        let place = if now.in_mpi {
+            format!(" in {}{}", name(now), self.place(now))
+        } else {
+            String::new()
+        };
+        format!("stopped{place}, by a signal or a debugger")
     }
 
     fn last_of(&self, now: &RankNow) -> String {

@@ -61,6 +61,9 @@ enum SimulatedStep {
     Blocking(Half),
     /// Several nonblocking operations, and the wait for all of them.
     Waitall(Vec<Half>),
+    /// A nonblocking operation that goes on during the steps after it, up to the next wait for all of these.
+    Start(Half),
+    WaitForStarted,
     Collective(CollectiveOperation),
     Compute,
 }
@@ -104,11 +107,14 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
                 let way = [SendWay::Eager, SendWay::Rendezvous, SendWay::Slow][random.rank(3)];
                 let send = Half::Send { to, tag, way };
                 let receive = Half::Receive { from: Some(from), tag: Some(tag) };
-                ranks[from].push(SimulatedStep::Blocking(send));
-                ranks[to].push(if random.below(2) == 0 {
-                    SimulatedStep::Blocking(receive)
-                } else {
-                    SimulatedStep::Waitall(vec![receive])
+                ranks[from].push(match random.below(4) {
+                    0 => SimulatedStep::Start(send),
+                    _ => SimulatedStep::Blocking(send),
+                });
+                ranks[to].push(match random.below(4) {
+                    0 => SimulatedStep::Start(receive),
+                    1 => SimulatedStep::Waitall(vec![receive]),
+                    _ => SimulatedStep::Blocking(receive),
                 });
             }
             _ => {
@@ -119,13 +125,20 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
     }
     for _ in 0..random.below(3) {
         let rank = random.rank(size);
-        let step = match random.below(3) {
+        let step = match random.below(4) {
             0 => SimulatedStep::Blocking(random_half(random, rank, size)),
+            3 => SimulatedStep::Start(random_half(random, rank, size)),
             1 => SimulatedStep::Waitall((0..2).map(|_| random_half(random, rank, size)).collect()),
             _ => SimulatedStep::Collective(random_collective(random, size)),
         };
         let at = random.rank(ranks[rank].len() + 1);
         ranks[rank].insert(at, step);
+    }
+    // What is started ends before MPI_Finalize.
+    for steps in &mut ranks {
+        if steps.iter().any(|step| matches!(step, SimulatedStep::Start(_))) {
+            steps.push(SimulatedStep::WaitForStarted);
+        }
     }
     ranks
 }
@@ -135,6 +148,8 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
 struct Started {
     rank: usize,
     half: Half,
+    /// It goes on after the step that started it.
+    is_earlier: bool,
     /// The other side was found.
     is_matched: bool,
     is_done: bool,
@@ -181,7 +196,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         let halves = match self.step(rank) {
-            Some(SimulatedStep::Blocking(half)) => vec![half.clone()],
+            Some(SimulatedStep::Blocking(half) | SimulatedStep::Start(half)) => vec![half.clone()],
             Some(SimulatedStep::Waitall(halves)) => halves.clone(),
             Some(SimulatedStep::Collective(collective)) => {
                 let key = (self.collectives[rank], *collective);
@@ -192,7 +207,8 @@ impl<'a> Simulation<'a> {
         };
         for half in halves {
             let is_done = matches!(half, Half::Send { way: SendWay::Eager, .. });
-            self.started.push(Started { rank, half, is_matched: false, is_done });
+            let is_earlier = matches!(self.step(rank), Some(SimulatedStep::Start(_)));
+            self.started.push(Started { rank, half, is_earlier, is_matched: false, is_done });
         }
     }
 
@@ -227,8 +243,11 @@ impl<'a> Simulation<'a> {
         let size = self.program.len();
         match self.step(rank) {
             Some(SimulatedStep::Compute) | None => false,
+            Some(SimulatedStep::Start(_)) => true,
+            Some(SimulatedStep::WaitForStarted) => self.earlier(rank).all(|own| own.is_done),
             Some(SimulatedStep::Blocking(_) | SimulatedStep::Waitall(_)) => {
-                self.started.iter().filter(|own| own.rank == rank).all(|own| own.is_done)
+                let of_step = |own: &&Started| own.rank == rank && !own.is_earlier;
+                self.started.iter().filter(of_step).all(|own| own.is_done)
             }
             Some(SimulatedStep::Collective(collective)) => {
                 let key = (self.collectives[rank], *collective);
@@ -253,14 +272,22 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    fn earlier(&self, rank: usize) -> impl Iterator<Item = &Started> {
+        self.started.iter().filter(move |own| own.rank == rank && own.is_earlier)
+    }
+
     fn leave(&mut self, rank: usize) {
+        let ends_earlier = matches!(self.step(rank), Some(SimulatedStep::WaitForStarted));
         if let Some(SimulatedStep::Collective(_)) = self.step(rank) {
             self.collectives[rank] += 1;
         }
         self.at[rank] += 1;
         self.has_entered[rank] = false;
         // Eager messages stay on their way.
-        let is_over = |own: &Started| own.rank == rank && (own.is_matched || !own.is_done);
+        let is_over = |own: &Started| {
+            let is_of_step = own.is_earlier == ends_earlier;
+            own.rank == rank && is_of_step && (own.is_matched || !own.is_done)
+        };
         for own in &mut self.started {
             if is_over(own) {
                 own.rank = usize::MAX;
@@ -313,11 +340,11 @@ impl<'a> Simulation<'a> {
                 Doing::Still(RankNow { in_mpi: false, ..call("MPI_Send") })
             }
             Some(SimulatedStep::Blocking(half)) => Doing::Still(blocking(half)),
-            Some(SimulatedStep::Waitall(halves)) => {
-                let operations = halves.iter().map(operation).collect();
-                let requests = Some(halves.len() as u64);
-                Doing::Still(RankNow { operations, requests, ..call("MPI_Waitall") })
+            Some(SimulatedStep::Waitall(halves)) => waitall(halves.iter()),
+            Some(SimulatedStep::WaitForStarted) => {
+                waitall(self.earlier(rank).map(|started| &started.half))
             }
+            Some(SimulatedStep::Start(_)) => Doing::Moves,
             Some(SimulatedStep::Collective(collective)) => {
                 let (function, root) = match collective {
                     CollectiveOperation::Barrier => ("MPI_Barrier", None),
@@ -328,7 +355,13 @@ impl<'a> Simulation<'a> {
                 Doing::Still(RankNow { root, ..call(function) })
             }
         };
-        let rank = |rank: usize| RankDoing::new(u32::try_from(rank).unwrap(), "n1", doing(rank));
+        let rank = |rank: usize| {
+            let mut doing = doing(rank);
+            if let Doing::Still(now) = &mut doing {
+                now.earlier = self.earlier(rank).map(|started| operation(&started.half)).collect();
+            }
+            RankDoing::new(u32::try_from(rank).unwrap(), "n1", doing)
+        };
         (0..self.program.len()).map(rank).collect()
     }
 }
@@ -347,6 +380,12 @@ fn blocking(half: &Half) -> RankNow {
             RankNow { source, tag: *tag, ..call("MPI_Recv") }
         }
     }
+}
+
+fn waitall<'a>(halves: impl Iterator<Item = &'a Half>) -> Doing {
+    let operations: Vec<OperationNow> = halves.map(operation).collect();
+    let requests = Some(operations.len() as u64);
+    Doing::Still(RankNow { operations, requests, ..call("MPI_Waitall") })
 }
 
 fn operation(half: &Half) -> OperationNow {

@@ -160,19 +160,20 @@ struct HalfMessage {
 }
 
 impl HalfMessage {
+    fn of_operation(operation: &OperationNow) -> Option<HalfMessage> {
+        Some(HalfMessage {
+            is_sent: operation.function.contains("send"),
+            peer: operation.peer?,
+            tag: operation.tag,
+            communicator: operation.communicator,
+        })
+    }
+
     /// Those of a call.
     fn of_call(now: &RankNow) -> Vec<HalfMessage> {
         let Some(function) = now.function.as_deref().map(base) else { return Vec::new() };
         if function.starts_with("MPI_Wait") {
-            let half = |operation: &OperationNow| {
-                Some(HalfMessage {
-                    is_sent: operation.function.contains("send"),
-                    peer: operation.peer?,
-                    tag: operation.tag,
-                    communicator: operation.communicator,
-                })
-            };
-            return now.operations.iter().filter_map(half).collect();
+            return now.operations.iter().filter_map(HalfMessage::of_operation).collect();
         }
         let communicator = now.communicator.unwrap_or(CommunicatorNow::Unknown);
         let half = |is_sent: bool, peer: Option<Peer>| {
@@ -214,7 +215,7 @@ impl<'a> WaitGraph<'a> {
         }
         let meetings = meetings(&ranks, size);
         let anyone = size + 2 * meetings.len();
-        let messages = Messages::of_calls(&ranks);
+        let messages = Messages::of_ranks(&ranks);
         let wait = |(own, rank): (usize, Option<&RankDoing>)| match rank.map(|rank| &rank.doing) {
             Some(Doing::Gone(_) | Doing::Ended) => Wait::Forever,
             Some(Doing::Still(now)) if !messages.may_be_under_way(own) => {
@@ -401,44 +402,69 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// The messages of the calls that ranks are in.
+/// The messages that ranks send and receive.
 struct Messages {
-    /// By rank.
-    halves: Vec<Vec<HalfMessage>>,
+    /// By rank, those of the call that it is in.
+    of_calls: Vec<Vec<HalfMessage>>,
+    /// By rank, those and what it started before.
+    all: Vec<Vec<HalfMessage>>,
+    /// The ranks that may have started more.
+    unknown: Vec<bool>,
     senders: Vec<usize>,
     receivers: Vec<usize>,
 }
 
 impl Messages {
-    fn of_calls(ranks: &[Option<&RankDoing>]) -> Messages {
-        let halves: Vec<Vec<HalfMessage>> = ranks
+    fn of_ranks(ranks: &[Option<&RankDoing>]) -> Messages {
+        let threads = ranks.iter().map(|rank| match rank.map(|rank| &rank.doing) {
+            Some(Doing::Still(now)) => now.each_thread().collect(),
+            _ => Vec::new(),
+        });
+        let threads: Vec<Vec<&RankNow>> = threads.collect();
+        let of_calls: Vec<Vec<HalfMessage>> = threads
             .iter()
-            .map(|rank| match rank.map(|rank| &rank.doing) {
-                Some(Doing::Still(now)) => {
-                    let threads = now.each_thread().filter(|now| now.in_mpi);
-                    threads.flat_map(HalfMessage::of_call).collect()
-                }
-                _ => Vec::new(),
+            .map(|threads| {
+                let in_mpi = threads.iter().filter(|now| now.in_mpi);
+                in_mpi.flat_map(|now| HalfMessage::of_call(now)).collect()
             })
             .collect();
+        let all: Vec<Vec<HalfMessage>> = of_calls
+            .iter()
+            .zip(&threads)
+            .map(|(of_call, threads)| {
+                let mut all = of_call.clone();
+                for now in threads {
+                    all.extend(now.earlier.iter().filter_map(HalfMessage::of_operation));
+                }
+                all
+            })
+            .collect();
+        let unknown =
+            threads.iter().map(|threads| threads.iter().any(|now| now.more_earlier)).collect();
         let that = |is_sent: bool| {
-            let ranks = halves.iter().enumerate();
+            let ranks = all.iter().enumerate();
             let ranks = ranks.filter(|(_, of)| of.iter().any(|half| half.is_sent == is_sent));
             ranks.map(|(rank, _)| rank).collect()
         };
-        Messages { senders: that(true), receivers: that(false), halves }
+        Messages { senders: that(true), receivers: that(false), of_calls, all, unknown }
     }
 
-    /// Whether a message of a rank's call meets one of its peer's: a large one may take long.
+    /// Whether a message of a rank's call meets one of its peer's, also one that the peer does not wait for: a large one may take
+    /// long, and goes on in whatever call the peer is.
     fn may_be_under_way(&self, own: usize) -> bool {
-        let halves_of = |rank: usize| self.halves.get(rank).into_iter().flatten();
-        halves_of(own).any(|half| {
+        self.of_calls.get(own).into_iter().flatten().any(|half| {
             let meets = |other: &usize| {
                 let other = *other;
-                other != own && halves_of(other).any(|others| half.matches(own, others, other))
+                let mut others = self.all.get(other).into_iter().flatten();
+                other != own && others.any(|others| half.matches(own, others, other))
             };
             match half.peer {
-                Peer::World(peer) => meets(&(peer as usize)),
+                // Of what is not known, a receive matters: who waits for a message that was sent long ago has it.
+                Peer::World(peer) => {
+                    let peer = peer as usize;
+                    let is_unknown = self.unknown.get(peer).copied().unwrap_or(false);
+                    meets(&peer) || half.is_sent && is_unknown
+                }
                 Peer::Any | Peer::InCommunicator(_) if half.is_sent => {
                     self.receivers.iter().any(meets)
                 }
@@ -451,7 +477,7 @@ impl Messages {
 
 /// For whom a rank waits: if several of its threads call MPI, it is stuck if all of them are.
 fn wait_of_threads(now: &RankNow, anyone: usize, meetings: &Meetings) -> Wait {
-    if now.each_thread().any(|now| !now.in_mpi) {
+    if now.stopped || now.each_thread().any(|now| !now.in_mpi) {
         return Wait::Nobody;
     }
     if now.threads.is_empty() {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
@@ -16,8 +17,10 @@ const SLOTS: usize = 256;
 /// An operation.
 #[repr(C)]
 pub(crate) struct OperationSlot {
-    /// Where its request is; after the call, the low half of the handle that was written there.
+    /// Where its request is.
     pub(crate) request: AtomicUsize,
+    /// The low half of the handle that was written there.
+    pub(crate) handle: AtomicUsize,
     /// The rank to which or from which a message goes, or the root; and what else its arguments say.
     pub(crate) peer: AtomicUsize,
     pub(crate) tag: AtomicUsize,
@@ -106,6 +109,7 @@ impl OperationSlot {
     const fn with_next(next: *const OperationSlot) -> OperationSlot {
         OperationSlot {
             request: AtomicUsize::new(0),
+            handle: AtomicUsize::new(0),
             peer: AtomicUsize::new(0),
             tag: AtomicUsize::new(0),
             comm: AtomicUsize::new(0),
@@ -149,7 +153,7 @@ pub(crate) fn place() -> usize {
 #[inline]
 pub(crate) fn has_begun(handle: u32) {
     let slot = next_slot();
-    slot.request.store(handle as usize, Ordering::Relaxed);
+    slot.handle.store(handle as usize, Ordering::Relaxed);
     NEXT.store(slot.next.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
@@ -168,6 +172,8 @@ const WORDS: usize = size_of::<OperationSlot>() / size_of::<usize>();
 pub(crate) struct OperationSeen {
     pub(crate) function: Function,
     pub(crate) in_fortran: bool,
+    request: usize,
+    handle: u32,
     pub(crate) peer: usize,
     pub(crate) tag: usize,
     pub(crate) comm: usize,
@@ -192,20 +198,43 @@ impl RingSeen {
         Some(RingSeen { next, slots: slots.to_vec() })
     }
 
-    /// The operation that was started last with this handle; none if it is not in the ring any more.
+    /// The operations, the latest first.
     #[allow(clippy::cast_possible_truncation)]
-    pub(crate) fn operation(&self, handle: u32) -> Option<OperationSeen> {
-        let latest = (1..=SLOTS).map(|back| (self.next + SLOTS - back) % SLOTS);
-        let mut slots = latest.filter_map(|at| self.slots.get(at));
-        let [_, peer, tag, comm, kind, _] =
-            slots.find(|[request, _, _, _, kind, _]| *request as u32 == handle && *kind > 0)?;
-        Some(OperationSeen {
-            function: Function((kind & ((1 << FORTRAN_BIT) - 1)) - 1),
-            in_fortran: kind >> FORTRAN_BIT != 0,
-            peer: *peer,
-            tag: *tag,
-            comm: *comm,
+    fn latest(&self) -> impl Iterator<Item = OperationSeen> {
+        // The slot that is used next may be of a call that has not ended.
+        let latest = (1..SLOTS).map(|back| (self.next + SLOTS - back) % SLOTS);
+        latest.filter_map(|at| self.slots.get(at)).filter_map(|slot| {
+            let [request, handle, peer, tag, comm, kind, _] = *slot;
+            let function = Function((kind & ((1 << FORTRAN_BIT) - 1)).checked_sub(1)?);
+            let (handle, in_fortran) = (handle as u32, kind >> FORTRAN_BIT != 0);
+            Some(OperationSeen { function, in_fortran, request, handle, peer, tag, comm })
         })
+    }
+
+    /// The operation that was started last with this handle; none if it is not in the ring any more.
+    pub(crate) fn operation(&self, handle: u32) -> Option<OperationSeen> {
+        self.latest().find(|operation| operation.handle == handle)
+    }
+
+    /// The operations that may not have ended: the last one with each handle, if that is still where the program had it
+    /// written; MPI puts `MPI_REQUEST_NULL` there at the end. `read`: as for [`RingSeen::read`].
+    pub(crate) fn may_go_on(
+        &self,
+        read: impl Fn(usize, &mut [u8]) -> Option<()>,
+    ) -> Vec<OperationSeen> {
+        let mut handles = BTreeSet::new();
+        let is_there = |operation: &OperationSeen| {
+            let mut handle = [0; size_of::<u32>()];
+            let is_read = read(operation.request, &mut handle).is_some();
+            is_read && u32::from_ne_bytes(handle) == operation.handle
+        };
+        let latest = self.latest().filter(|operation| handles.insert(operation.handle));
+        latest.filter(is_there).collect()
+    }
+
+    /// Whether there may have been more than are here.
+    pub(crate) fn is_full(&self) -> bool {
+        self.latest().count() == SLOTS - 1
     }
 }
 
@@ -229,28 +258,35 @@ mod tests {
     fn a_handle_belongs_to_the_operation_that_was_started_last() {
         // The ring is one of the process.
         let lines = crate::sys::fork::in_a_copy(|out| {
+            let mut requests = [0_u32; 3];
+            let place = (&raw mut requests).addr();
             let started = StartArguments { request: 3, peer: Some(0), tag: Some(1), comm: Some(2) };
-            let start = |peer: usize, handle: u32| {
-                begins(kind(Function(7), true), started, |at| [peer, 5, 6][at], 0x1234);
-                assert_eq!(place(), 0x1234);
+            let start = |peer: usize, number: usize, handle: u32| {
+                let request = place + number * size_of::<u32>();
+                begins(kind(Function(7), true), started, |at| [peer, 5, 6][at], request);
+                assert_eq!(super::place(), request);
                 has_begun(handle);
             };
-            let operation = |handle| {
-                let pid = i32::try_from(std::process::id()).unwrap();
-                let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
-                RingSeen::read(0, read).unwrap().operation(handle)
-            };
-            assert_eq!(operation(1), None);
-            start(1, 11);
-            start(2, 12);
-            start(3, 11);
-            let function = Function(7);
-            let of = |peer| OperationSeen { function, in_fortran: true, peer, tag: 5, comm: 6 };
-            assert_eq!([11, 12, 13].map(operation), [Some(of(3)), Some(of(2)), None]);
+            let pid = i32::try_from(std::process::id()).unwrap();
+            let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
+            let ring = || RingSeen::read(0, read).unwrap();
+            let peer = |handle| ring().operation(handle).map(|operation| operation.peer);
+            assert_eq!(peer(1), None);
+            start(1, 0, 11);
+            start(2, 1, 12);
+            start(3, 0, 11);
+            assert_eq!([11, 12, 13].map(peer), [Some(3), Some(2), None]);
+            requests[0] = 11;
+            let goes_on = || ring().may_go_on(read).iter().map(|of| of.peer).collect::<Vec<_>>();
+            assert_eq!(goes_on(), [3], "the other one has ended, or never was");
+            std::hint::black_box(&mut requests)[1] = 12;
+            assert_eq!(goes_on(), [3, 2]);
+            assert!(!ring().is_full());
             for handle in 0..u32::try_from(SLOTS).unwrap() {
-                start(4, 1000 + handle);
+                start(4, 2, 1000 + handle);
             }
-            assert_eq!([11, 1000].map(operation), [None, Some(of(4))]);
+            assert_eq!([11, 1001].map(peer), [None, Some(4)]);
+            assert!(ring().is_full());
             writeln!(out, "done")
         });
         assert_eq!(lines, "done\n");

@@ -139,7 +139,7 @@ macro_rules! with_argument {
 #[cfg(target_arch = "x86_64")]
 pub(super) use with_argument;
 
-/// The instructions after the call: the low half of the handle replaces its address. `$unless`: what skips them if the
+/// The instructions after the call: the low half of the handle is noted. `$unless`: what skips them if the
 /// call failed.
 #[cfg(target_arch = "x86_64")]
 macro_rules! notes_handle {
@@ -150,7 +150,7 @@ macro_rules! notes_handle {
             "mov r10, qword ptr [rip + {slot}]\n",
             "mov r11, qword ptr [r10 + {in_request}]\n",
             "mov r11d, dword ptr [r11]\n",
-            "mov qword ptr [r10 + {in_request}], r11\n",
+            "mov qword ptr [r10 + {in_handle}], r11\n",
             "mov r11, qword ptr [r10 + {in_next}]\n",
             "mov qword ptr [rip + {slot}], r11\n",
             "5:\n",
@@ -256,6 +256,7 @@ macro_rules! entrance {
                 comm = const STARTED.1[3],
                 kind = const $crate::calls::requests::kind($function, false),
                 in_request = const std::mem::offset_of!($crate::calls::requests::OperationSlot, request),
+                in_handle = const std::mem::offset_of!($crate::calls::requests::OperationSlot, handle),
                 in_peer = const std::mem::offset_of!($crate::calls::requests::OperationSlot, peer),
                 in_tag = const std::mem::offset_of!($crate::calls::requests::OperationSlot, tag),
                 in_comm = const std::mem::offset_of!($crate::calls::requests::OperationSlot, comm),
@@ -338,6 +339,7 @@ macro_rules! fortran_entrance {
                 comm = const STARTED.1[3],
                 kind = const $crate::calls::requests::kind($function, true),
                 in_request = const std::mem::offset_of!($crate::calls::requests::OperationSlot, request),
+                in_handle = const std::mem::offset_of!($crate::calls::requests::OperationSlot, handle),
                 in_peer = const std::mem::offset_of!($crate::calls::requests::OperationSlot, peer),
                 in_tag = const std::mem::offset_of!($crate::calls::requests::OperationSlot, tag),
                 in_comm = const std::mem::offset_of!($crate::calls::requests::OperationSlot, comm),

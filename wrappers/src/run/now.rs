@@ -8,7 +8,7 @@ use gyan_results::{CallPlace, CommunicatorNow, FrameNow, OperationNow, Peer, Ran
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
 use crate::calls::now::{NOW, NowSeen, ThreadNowSeen};
-use crate::calls::requests::{RingSeen, StartArguments};
+use crate::calls::requests::{OperationSeen, RingSeen, StartArguments};
 use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, Library, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
@@ -18,6 +18,8 @@ use crate::sys::python;
 
 /// How many requests of a call are looked at.
 const REQUESTS_AT_MOST: u64 = 4096;
+/// How many different operations that were started before are told.
+const EARLIER_AT_MOST: usize = 64;
 
 /// For the keeper: where this rank's data are, and what the numbers in them mean.
 pub(super) fn statics(library: &Library) -> Option<Statics> {
@@ -61,16 +63,25 @@ pub(crate) struct Looks;
 impl LookAtRank for Looks {
     fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>> {
         let (_, threads) = see(pid, of)?;
-        Ok((!threads.is_empty()).then(|| format!("{threads:?}")))
+        Ok((!threads.is_empty()).then(|| format!("{threads:?} {}", is_stopped(pid))))
     }
 
     fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>> {
         let (distance, threads) = see(pid, of)?;
         let mut told: Vec<RankNow> =
             threads.iter().map(|seen| told(pid, of, distance, seen)).collect();
-        // Of several threads it is not known which one initialised MPI.
+        let is_stopped = is_stopped(pid);
+        for now in &mut told {
+            now.stopped = is_stopped;
+        }
+        // Of several threads it is not known which one initialised MPI, nor what they started.
         if let [alone] = &mut told[..] {
             tell_python(alone, pid, distance);
+            RankProcess { pid, of, distance }.tell_earlier(alone);
+        } else {
+            for now in &mut told {
+                now.more_earlier = true;
+            }
         }
         // Those that are in MPI come first.
         told.sort_by_key(|now| !now.in_mpi);
@@ -144,12 +155,21 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
         requests: call.as_ref().and_then(CallSeen::requests),
         operations,
         unknown_requests,
+        earlier: Vec::new(),
+        more_earlier: false,
+        stopped: false,
         communicator: call.as_ref().and_then(CallSeen::communicator),
         members: call.as_ref().and_then(CallSeen::members),
         from: call.as_ref().and_then(CallSeen::place),
         python: Vec::new(),
         threads: Vec::new(),
     }
+}
+
+/// Whether a process is stopped, by a signal or a debugger (proc(5)).
+fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['T', 't']))
 }
 
 /// Says where a program in Python is: the innermost line, not the place in the module of Python that calls MPI for it.
@@ -176,6 +196,35 @@ struct RankProcess<'a> {
 impl RankProcess<'_> {
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
         read_from(self.pid, at, into).ok()
+    }
+
+    /// Says which messages may still be sent or received without a call that waits for them.
+    fn tell_earlier(&self, now: &mut RankNow) {
+        let Some(ring) = RingSeen::read(self.distance, |at, into| self.read(at, into)) else {
+            now.more_earlier = true;
+            return;
+        };
+        let may_go_on = ring.may_go_on(|at, into| self.read(at, into));
+        let operations = may_go_on.into_iter().map(|of| self.operation_of(&of));
+        for operation in operations.flatten().filter(|operation| operation.peer.is_some()) {
+            if now.earlier.len() == EARLIER_AT_MOST {
+                now.more_earlier = true;
+                return;
+            }
+            if !now.operations.contains(&operation) && !now.earlier.contains(&operation) {
+                now.earlier.push(operation);
+            }
+        }
+        now.more_earlier = ring.is_full() && self.restarts();
+    }
+
+    /// Whether it has started persistent operations, which stay however many others come after them.
+    fn restarts(&self) -> bool {
+        let ledger = places()[2].wrapping_add(self.distance);
+        let starts =
+            functions().filter(|(_, row)| ["MPI_Start", "MPI_Startall"].contains(&row.name));
+        let mut counts = starts.map(|(function, _)| calls(self.pid, ledger, function));
+        counts.any(|count| count.is_ok_and(|count| count > 0))
     }
 
     fn communicators(&self) -> Option<SeenCommunicators> {
@@ -231,7 +280,10 @@ impl RankProcess<'_> {
 
     /// What a request stands for.
     fn operation(&self, ring: &RingSeen, handle: u32) -> Option<OperationNow> {
-        let operation = ring.operation(handle)?;
+        self.operation_of(&ring.operation(handle)?)
+    }
+
+    fn operation_of(&self, operation: &OperationSeen) -> Option<OperationNow> {
         let row = functions().find(|(function, _)| *function == operation.function)?.1;
         let started = StartArguments::new(row.name, row.arguments)?;
         let comm = started.comm.and(if operation.in_fortran {
