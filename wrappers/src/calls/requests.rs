@@ -143,16 +143,9 @@ pub(crate) fn begins(
     slot.kind.store(kind, Ordering::Relaxed);
 }
 
-/// Where the request of that operation is.
+/// It was started; `handle`: what was written where its request is.
 #[inline]
-pub(crate) fn place() -> usize {
-    next_slot().request.load(Ordering::Relaxed)
-}
-
-/// It was started; `handle`: what was written there.
-#[inline]
-pub(crate) fn has_begun(handle: u32) {
-    let slot = next_slot();
+pub(crate) fn has_begun(slot: &OperationSlot, handle: u32) {
     slot.handle.store(handle as usize, Ordering::Relaxed);
     NEXT.store(slot.next.load(Ordering::Relaxed), Ordering::Relaxed);
 }
@@ -264,8 +257,8 @@ mod tests {
             let start = |peer: usize, number: usize, handle: u32| {
                 let request = place + number * size_of::<u32>();
                 begins(kind(Function(7), true), started, |at| [peer, 5, 6][at], request);
-                assert_eq!(super::place(), request);
-                has_begun(handle);
+                assert_eq!(next_slot().request.load(Ordering::Relaxed), request);
+                has_begun(next_slot(), handle);
             };
             let pid = i32::try_from(std::process::id()).unwrap();
             let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();

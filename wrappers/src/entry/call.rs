@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_int};
 use std::mem;
+use std::sync::atomic::Ordering;
 
 use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
@@ -248,10 +249,12 @@ fn begins(entry: &Entry, arguments: Arguments) {
 /// The call that started the operation has succeeded.
 #[inline]
 pub(super) fn has_begun() {
-    let place = operations::place();
+    // SAFETY: it points to a slot of the ring, which stays.
+    let slot = unsafe { &*operations::NEXT.load(Ordering::Relaxed) };
+    let place = slot.request.load(Ordering::Relaxed);
     if place != 0 {
         // SAFETY: the address of a request, which the call has written: at least 4 bytes.
-        operations::has_begun(unsafe { element::<u32>(place, 0) });
+        operations::has_begun(slot, unsafe { element::<u32>(place, 0) });
     }
 }
 
