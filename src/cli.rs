@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{
@@ -736,4 +737,23 @@ pub(crate) struct ListLibraryOptions {
     /// Do not call MPI_Init before
     #[arg(long)]
     pub(crate) before_init: bool,
+}
+
+/// A time of the command line, such as `60s` or `5m`; a number alone is in seconds.
+pub(crate) fn parse_span(text: &str) -> Option<Duration> {
+    let number = text.parse().ok().map(Duration::from_secs);
+    number.or_else(|| humantime::parse_duration(text).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_a_time_or_seconds() {
+        assert_eq!(parse_span("60s"), Some(Duration::from_secs(60)));
+        assert_eq!(parse_span("5m"), Some(Duration::from_secs(300)));
+        assert_eq!(parse_span("90"), Some(Duration::from_secs(90)));
+        assert_eq!(parse_span("mpirun"), None);
+    }
 }

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -259,6 +260,12 @@ impl HasRank for Whose {
 }
 
 impl LiveRank {
+    /// When it was last seen, or had just ended; none if the keeper does not say.
+    #[must_use]
+    pub fn seen(&self) -> Option<SystemTime> {
+        self.seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms))
+    }
+
     /// What is in this text, if it is the text that was written.
     fn parsed<T: HasRank>(
         &self,

@@ -79,11 +79,16 @@ fn look_at(
             };
         }
     }
-    let looked = looked.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let looked_ms = u64::try_from(looked).unwrap_or(u64::MAX);
+    let looked_ms = ms_since_1970(looked);
     let size = size.max(u32::try_from(ranks.len()).unwrap_or(u32::MAX));
     let seen = Seen { job, size, is_over, looked_ms, ranks };
     (!seen.ranks.is_empty()).then(|| job_now(seen, name_place))
+}
+
+/// As the keepers count.
+pub(crate) fn ms_since_1970(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    u64::try_from(since).unwrap_or(u64::MAX)
 }
 
 /// Whether a rank ended by itself, before others were ended. `last`: the one that ended last.

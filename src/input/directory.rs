@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use gyan_results::{
     Doing, Ending, LiveFile, LiveRank, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE,
@@ -333,8 +333,7 @@ impl Directory {
     /// When something was last known of a rank: when a live file was last written, if it does not say.
     pub(crate) fn last_heard(&self) -> Option<SystemTime> {
         let written = |live: &LiveFile| {
-            let seen_ms = live.ranks().filter_map(|of| of.seen_ms).max();
-            let seen = seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms));
+            let seen = live.ranks().filter_map(LiveRank::seen).max();
             seen.or_else(|| fs::metadata(live.path()).ok()?.modified().ok())
         };
         self.lives.iter().filter_map(written).max()

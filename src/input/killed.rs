@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use gyan_results::{End, Ending, LiveRank, RankProfile, Whose};
 use rustix::process::Signal;
@@ -15,7 +15,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// How a rank without a profile ended, and when it was last seen, if that is known. `of`: what the keeper of its host saw.
 pub(crate) fn ending(whose: &Whose, of: &LiveRank) -> (End, Option<SystemTime>) {
-    let seen = of.seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms));
+    let seen = of.seen();
     if whose.end.how != Ending::Running {
         return (whose.end.clone(), None);
     }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use gyan_results::{JobNow, write_json};
 
 use super::relative;
-use crate::cli::RunOptions;
+use crate::cli::{RunOptions, parse_span};
 use crate::error::Error;
 use crate::hang::{self, Stall};
 use crate::input::directory::Directory;
@@ -38,22 +38,11 @@ pub(super) fn asked(options: &RunOptions) -> Result<Option<StallWatch>, Error> {
     let Some(text) = &options.stall else {
         return Ok(kills.then_some(StallWatch { span: SPAN, kills }));
     };
-    let span = parse(text).filter(|span| *span >= AT_LEAST).ok_or_else(|| {
+    let span = parse_span(text).filter(|span| *span >= AT_LEAST).ok_or_else(|| {
         let why = "no time of 5 s or more";
         Error::new(format!("--stall {text}"), why, "write a time such as 60s or 5m")
     })?;
     Ok(Some(StallWatch { span, kills }))
-}
-
-/// A number alone is in seconds.
-fn parse(text: &str) -> Option<Duration> {
-    let number = text.parse().ok().map(Duration::from_secs);
-    number.or_else(|| humantime::parse_duration(text).ok())
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    u64::try_from(now).unwrap_or(u64::MAX)
 }
 
 impl StallWatch {
@@ -63,14 +52,15 @@ impl StallWatch {
         let (mut pause, mut awake_ms, mut was_still) = (least, 0, false);
         let (started, mut is_warned) = (Instant::now(), false);
         loop {
-            let slept = now_ms();
+            let slept = hang::ms_since_1970(SystemTime::now());
             if over.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 return false;
             }
             // The machine was asleep, or this process stopped: so may the ranks have been.
             let late = u64::try_from((pause * 2).as_millis()).unwrap_or(u64::MAX);
-            if now_ms().saturating_sub(slept) > late {
-                awake_ms = now_ms();
+            let now_ms = hang::ms_since_1970(SystemTime::now());
+            if now_ms.saturating_sub(slept) > late {
+                awake_ms = now_ms;
             }
             if !is_warned
                 && started.elapsed() >= self.span
@@ -120,18 +110,5 @@ impl StallWatch {
             wait::end_program(GRACE);
         }
         self.kills
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_span_is_a_time_or_seconds() {
-        assert_eq!(parse("60s"), Some(Duration::from_secs(60)));
-        assert_eq!(parse("5m"), Some(Duration::from_secs(300)));
-        assert_eq!(parse("90"), Some(Duration::from_secs(90)));
-        assert_eq!(parse("mpirun"), None);
     }
 }

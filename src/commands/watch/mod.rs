@@ -8,7 +8,7 @@ use std::{env, io::IsTerminal, thread};
 
 use gyan_results::{Doing, JobNow};
 
-use crate::cli::WatchOptions;
+use crate::cli::{WatchOptions, parse_span};
 use crate::document::plural;
 use crate::error::Error;
 use crate::hang::{self, PaceKeeper};
@@ -44,11 +44,8 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<u8, Error> {
     print_looks(first, watcher, interval.unwrap_or(APART.1))
 }
 
-/// A number alone is in seconds.
 fn parse(text: &str) -> Result<Duration, Error> {
-    let number = text.parse().ok().map(Duration::from_secs);
-    let interval = number.or_else(|| humantime::parse_duration(text).ok());
-    interval.filter(|interval| *interval >= LEAST).ok_or_else(|| {
+    parse_span(text).filter(|interval| *interval >= LEAST).ok_or_else(|| {
         let why = "no time of 1 s or more";
         Error::new(format!("--interval {text}"), why, "write a time such as 2s or 1m")
     })
