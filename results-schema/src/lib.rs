@@ -18,6 +18,7 @@ mod call;
 mod class;
 mod cost;
 mod coverage;
+mod crash;
 mod datatype;
 mod diagnosis;
 mod difference;
@@ -72,6 +73,7 @@ pub use cost::{Clock, Overhead, OverheadSummary};
 pub use coverage::{
     Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
 };
+pub use crash::{CodeSeen, CrashSeen};
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use difference::{

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+use crate::crash::CrashSeen;
 use crate::now::RankNow;
 use crate::read::{ReadError, parse, parse_rank};
 use crate::regular::open_regular;
@@ -40,6 +41,9 @@ pub struct LiveRank {
     /// Why nothing can be known of what it is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_seen: Option<String>,
+    /// Where it crashed, if it did and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crash: Option<CrashSeen>,
     bytes: u64,
     crc32: u32,
 }
@@ -105,6 +109,8 @@ pub struct LiveEntry {
     pub status: Option<i32>,
     /// What it is doing, or why that is not known.
     pub now: Result<Option<RankNow>, String>,
+    /// Where it crashed.
+    pub crash: Option<CrashSeen>,
     /// Its profile as JSON, without an end of line.
     pub text: Vec<u8>,
 }
@@ -113,8 +119,8 @@ impl LiveEntry {
     /// A rank whose doings were not looked at.
     #[must_use]
     pub fn not_seen(rank: u32, gone: bool, text: &[u8]) -> LiveEntry {
-        let (seen_ms, status, now) = (None, None, Ok(None));
-        LiveEntry { rank, gone, seen_ms, status, now, text: text.to_vec() }
+        let (seen_ms, status, now, crash) = (None, None, Ok(None), None);
+        LiveEntry { rank, gone, seen_ms, status, now, crash, text: text.to_vec() }
     }
 }
 
@@ -135,6 +141,7 @@ pub fn write_live(
         status: entry.status,
         now: entry.now.clone().unwrap_or_default(),
         not_seen: entry.now.as_ref().err().cloned(),
+        crash: entry.crash.clone(),
         bytes: entry.text.len() as u64,
         crc32: crc32fast::hash(&entry.text),
     });

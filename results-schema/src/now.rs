@@ -212,6 +212,12 @@ pub struct RankDoing {
     /// The signal that ended it, by its name, if it is gone and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
+    /// Whether another process is known to have sent that signal.
+    #[serde(default)]
+    pub sent: bool,
+    /// The functions that it crashed in, from the outermost one on, if that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashed_in: Vec<FrameNow>,
     /// When it was last seen, or had just ended, in milliseconds since 1970; none if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
@@ -221,7 +227,9 @@ impl RankDoing {
     /// A rank that is there, or has written its profile.
     #[must_use]
     pub fn new(rank: u32, host: &str, doing: Doing) -> RankDoing {
-        RankDoing { rank, host: host.to_owned(), doing, ended_by: None, ended_ms: None }
+        let (host, ended_by, sent) = (host.to_owned(), None, false);
+        let (crashed_in, ended_ms) = (Vec::new(), None);
+        RankDoing { rank, host, doing, ended_by, sent, crashed_in, ended_ms }
     }
 }
 

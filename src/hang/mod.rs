@@ -20,12 +20,13 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
-    CallPlace, CommunicatorNow, Doing, GroupNow, HangCause, HangKind, JobNow, NOW_SCHEMA,
+    CallPlace, CommunicatorNow, Doing, FrameNow, GroupNow, HangCause, HangKind, JobNow, NOW_SCHEMA,
     RankDoing, RankNow, Tool,
 };
 
 use crate::input::directory::Directory;
 use crate::input::killed;
+use crate::stacks::StackReader;
 use crate::symbols::{StackFrame, Symbols};
 pub(crate) use pace::{Pace, PaceKeeper, RankPace};
 use sentences::Sentences;
@@ -63,7 +64,8 @@ fn look_at(
     directory: &Directory,
     name_place: &mut dyn FnMut(&CallPlace) -> String,
 ) -> Option<JobNow> {
-    let (job, size, mut ranks) = directory.doing();
+    let mut reader = StackReader::default();
+    let (job, size, mut ranks) = directory.doing(|crash| reader.crashed_in(crash));
     let lives = |rank: &RankDoing| !matches!(rank.doing, Doing::Gone(_) | Doing::Ended);
     let is_over = !ranks.iter().any(lives);
     let mut looked = SystemTime::now();
@@ -158,7 +160,7 @@ enum Alike<'a> {
     Still(bool, bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
     Moves,
     NotSeen(&'a str),
-    Gone(Option<&'a str>),
+    Gone(Option<&'a str>, bool, &'a [FrameNow]),
     Ended,
 }
 
@@ -180,7 +182,7 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
             }
             Doing::Moves => Alike::Moves,
             Doing::NotSeen(why) => Alike::NotSeen(why),
-            Doing::Gone(_) => Alike::Gone(rank.ended_by.as_deref()),
+            Doing::Gone(_) => Alike::Gone(rank.ended_by.as_deref(), rank.sent, &rank.crashed_in),
             Doing::Ended => Alike::Ended,
         };
         groups.entry(key).or_default().push(rank);
@@ -253,8 +255,8 @@ fn waiting_for(
 fn gone(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
     let has_died = |doing: &Doing| matches!(doing, Doing::Gone(_));
     let (ranks, waiting) = waiting_for(graph, knot, has_died)?;
-    let signal = ranks.first().and_then(|rank| graph.doing(*rank)?.ended_by.as_deref());
-    let sentence = sentences.gone(&ranks, signal, &waiting);
+    let first = ranks.first().and_then(|rank| graph.doing(*rank));
+    let sentence = sentences.gone(&ranks, first, &waiting);
     Some(HangCause { kind: HangKind::Gone, ranks, sentence })
 }
 

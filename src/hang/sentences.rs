@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gyan_results::{CallPlace, CommunicatorNow, Doing, OperationNow, Peer, RankDoing, RankNow};
+use gyan_results::{
+    CallPlace, CommunicatorNow, Doing, FrameNow, OperationNow, Peer, RankDoing, RankNow,
+};
 
 use crate::input::killed;
 
 use super::of_doing;
+use crate::symbols::{file_and_line, short_function};
 use crate::words::{integer, ranges};
 
 /// What sentences need to know.
@@ -35,11 +38,15 @@ impl Sentences<'_> {
             Doing::NotSeen(why) => format!("{who} cannot be seen: {why}"),
             Doing::Gone(last) => {
                 let last = last.as_ref().filter(|_| one).map(|now| self.last_seen(now));
-                let last = last.unwrap_or_default();
+                let last = if first.crashed_in.is_empty() {
+                    last.unwrap_or_default()
+                } else {
+                    crashed_in(first)
+                };
                 let own = if one { "its process" } else { "their processes" };
                 let how = first.ended_by.as_ref().map_or_else(
                     || format!("ended without MPI_Finalize: {own} died"),
-                    |signal| format!("ended by {}", killed::signal_in_words(signal)),
+                    |signal| format!("ended by {}", killed::signal_in_words(signal, first.sent)),
                 );
                 format!("{who} {how}{last}")
             }
@@ -102,13 +109,15 @@ impl Sentences<'_> {
         Some(self.looked_ms.saturating_sub(latest) as f64 * 1e-3)
     }
 
-    /// `signal`: by which the first of them ended.
-    pub(super) fn gone(&self, gone: &[u32], signal: Option<&str>, waiting: &[u32]) -> String {
+    /// `first`: the first of them.
+    pub(super) fn gone(&self, gone: &[u32], first: Option<&RankDoing>, waiting: &[u32]) -> String {
         let (one, wait) = (gone.len() == 1, self.waits(waiting.len() == 1));
-        let what = match signal.filter(|_| one) {
-            Some(signal) => format!("ended by {}", killed::signal_in_words(signal)),
-            None => format!("{} gone", self.are(one)),
+        let ended = |of: &RankDoing| {
+            let signal = killed::signal_in_words(of.ended_by.as_ref()?, of.sent);
+            Some(format!("ended by {signal}{}", crashed_in(of)))
         };
+        let what = first.filter(|_| one).and_then(ended);
+        let what = what.unwrap_or_else(|| format!("{} gone", self.are(one)));
         format!(
             "{} {what}, and {} {wait} for that, directly or through others",
             self.who(gone),
@@ -287,6 +296,37 @@ impl Sentences<'_> {
         let place = now.from.as_ref().and_then(|from| self.places.get(from));
         place.map(|place| format!(" at {place}")).unwrap_or_default()
     }
+}
+
+/// In which function a rank crashed, and what had called that.
+fn crashed_in(of: &RankDoing) -> String {
+    const CALLERS_AT_MOST: usize = 2;
+    // More calls are not followed.
+    const DEPTH_OF_A_FULL_STACK: usize = 200;
+    let has_place = |frame: &&FrameNow| frame.line.is_some();
+    // What the program called to end itself says no more than the signal.
+    let is_abort = of.ended_by.as_deref() == Some("SIGABRT");
+    let own = of.crashed_in.iter().rposition(|frame| has_place(&frame));
+    let last = own.filter(|_| is_abort).unwrap_or(of.crashed_in.len().saturating_sub(1));
+    let mut frames = of.crashed_in.iter().take(last + 1).rev();
+    // Of what is in between nothing is known but names.
+    let inner = frames.next();
+    let callers = frames.skip_while(|frame| own.is_some() && !has_place(frame));
+    let named = |frame: &FrameNow| match file_and_line(frame.file.as_deref(), frame.line) {
+        Some(place) => format!("{} at {place}", short_function(&frame.function)),
+        // Where in a file without names it was tells a reader nothing.
+        None => short_function(frame.function.split("+0x").next().unwrap_or_default()),
+    };
+    let Some(inner) = inner else { return String::new() };
+    let depth = of.crashed_in.len();
+    if depth >= DEPTH_OF_A_FULL_STACK {
+        return format!(" in {}, {depth} calls deep at least: its stack is full", named(inner));
+    }
+    let mut functions: Vec<String> = std::iter::once(inner).chain(callers).map(named).collect();
+    // Of a file without names, or of a function that calls itself, one is enough.
+    functions.dedup();
+    functions.truncate(1 + CALLERS_AT_MOST);
+    format!(" in {}", functions.join(", called by "))
 }
 
 /// With whom the call exchanges a message, or on which communicator it is.

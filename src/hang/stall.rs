@@ -18,7 +18,7 @@ pub(crate) struct Stall {
 
 /// Why it cannot be told whether a job goes on, some time after its start; none if its ranks are seen.
 pub(crate) fn unseen(directory: Option<&Directory>) -> Option<String> {
-    let ranks = directory.map(Directory::doing).map(|(_, _, ranks)| ranks).unwrap_or_default();
+    let ranks = directory.map(|of| of.doing(|_| Vec::new()).2).unwrap_or_default();
     let number = ranks.len();
     if number == 0 {
         let why = "no rank is known to have left MPI_Init: it hangs there or before, runs with GYAN_KEEPER=off, \

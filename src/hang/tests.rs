@@ -1,4 +1,4 @@
-use gyan_results::{OperationNow, Peer};
+use gyan_results::{FrameNow, OperationNow, Peer};
 
 use super::*;
 
@@ -230,5 +230,41 @@ fn what_is_said_reads_well() {
         now.cause.unwrap().sentence,
         "Deadlock: rank 1 waits in MPI_Recv for a message with tag 7 from rank 3; rank 3 waits in \
          MPI_Barrier for rank 1. 4 of 4 ranks cannot go on any more; end the job"
+    );
+}
+
+#[test]
+fn where_a_rank_crashed_is_said_with_what_had_called_that() {
+    let frame = |function: &str, line: u32| FrameNow {
+        function: function.into(),
+        file: (line > 0).then(|| "/src/solver.c".into()),
+        line: (line > 0).then_some(line),
+        inlined: false,
+    };
+    let sentence = |signal: &str, frames: &[(&str, u32)]| {
+        let mut crashed = RankDoing::new(0, "n1", Doing::Gone(None));
+        crashed.ended_by = Some(signal.into());
+        crashed.crashed_in = frames.iter().map(|(function, line)| frame(function, *line)).collect();
+        let now = of_ranks(2, vec![crashed, RankDoing::new(1, "n1", Doing::Moves)]);
+        let group = now.groups.into_iter().find(|group| group.ranks == [0]).unwrap();
+        group.sentence.split_once(") in ").unwrap().1.to_owned()
+    };
+    let main = ("main", 12);
+    assert_eq!(
+        sentence("SIGSEGV", &[("run", 9), main, ("step(int)", 40), ("update", 88)]),
+        "update at solver.c:88, called by step at solver.c:40, called by main at solver.c:12"
+    );
+    // What has no name says which file it is of; functions between that and the program's are left out.
+    assert_eq!(
+        sentence("SIGSEGV", &[main, ("puts", 0), ("libc.so.6+0x1234", 0)]),
+        "libc.so.6, called by main at solver.c:12"
+    );
+    // How a program calls abort says nothing more.
+    assert_eq!(sentence("SIGABRT", &[main, ("abort", 0), ("raise", 0)]), "main at solver.c:12");
+    assert_eq!(sentence("SIGABRT", &[("work", 0), ("raise", 0)]), "raise, called by work");
+    let deep = vec![("deeper", 15); 250];
+    assert_eq!(
+        sentence("SIGSEGV", &deep),
+        "deeper at solver.c:15, 250 calls deep at least: its stack is full"
     );
 }

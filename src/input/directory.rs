@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{
-    Doing, Ending, LiveFile, LiveRank, RankDoing, RankProfile, RankReader, ReadError, SUMMARY_FILE,
-    Summary, Whose, is_live_file_name, rank_file_name, rank_of_file_name, read_rank, read_summary,
+    CrashSeen, Doing, Ending, FrameNow, LiveFile, LiveRank, RankDoing, RankProfile, RankReader,
+    ReadError, SUMMARY_FILE, Summary, Whose, is_live_file_name, rank_file_name, rank_of_file_name,
+    read_rank, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -259,8 +260,11 @@ impl Directory {
     }
 
     /// What each rank is doing, as far as it is known: from live files, of which `killed` says whether the processes are
-    /// still there. And the job and its size.
-    pub(crate) fn doing(&self) -> (String, u32, Vec<RankDoing>) {
+    /// still there. `crashed_in`: the functions that a rank crashed in, from the outermost one on. And the job and its size.
+    pub(crate) fn doing(
+        &self,
+        mut crashed_in: impl FnMut(&CrashSeen) -> Vec<FrameNow>,
+    ) -> (String, u32, Vec<RankDoing>) {
         let (mut job, mut size, mut ranks) = (String::new(), 0, Vec::new());
         for &file in &self.files {
             let rank = file.rank;
@@ -289,6 +293,8 @@ impl Directory {
                     told.ended_ms = of.seen_ms;
                     let is_known = how == Ending::Killed && end.code != 0;
                     told.ended_by = is_known.then(|| killed::signal_name(end.code));
+                    told.sent = of.crash.as_ref().is_some_and(|crash| crash.sent);
+                    told.crashed_in = of.crash.as_ref().map(&mut crashed_in).unwrap_or_default();
                     Doing::Gone(of.now)
                 }
                 _ => Doing::Ended,

@@ -29,6 +29,9 @@ pub(crate) fn ending(whose: &Whose, of: &LiveRank) -> (End, Option<SystemTime>) 
         (Ending::Killed, seen)
     };
     let status = of.status.map(ExitStatus::from_raw);
+    if let Some(crash) = &of.crash {
+        return (End { how: Ending::Killed, code: crash.signal }, seen);
+    }
     let end = match status.and_then(|status| status.code()) {
         // By `_exit`.
         Some(code) => End { how: Ending::Exit, code },
@@ -71,9 +74,10 @@ pub(crate) fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// With what it means, for a user who may not know.
-pub(crate) fn signal_in_words(name: &str) -> String {
+/// With what it means, for a user who may not know. `is_sent`: another process is known to have sent it.
+pub(crate) fn signal_in_words(name: &str, is_sent: bool) -> String {
     let meaning = match name {
+        _ if is_sent => "sent by another process",
         "SIGSEGV" => "an address that is not its own",
         "SIGBUS" => "an address behind the end of a file, or a device that failed",
         "SIGFPE" => "a division by zero, or the like",

@@ -23,8 +23,17 @@ impl Maps {
         fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| Maps::parse(&text))
     }
 
+    pub(super) fn of_parts(parts: Vec<Mapping>) -> Maps {
+        Maps(parts)
+    }
+
     pub(super) fn parse(text: &str) -> Maps {
         Maps(text.lines().filter_map(mapping).collect())
+    }
+
+    /// Whether there is code at an address.
+    pub(super) fn has_code(&self, address: u64) -> bool {
+        self.code().any(|code| code.range.contains(&address))
     }
 
     pub(super) fn code(&self) -> impl Iterator<Item = &Mapping> {

@@ -4,6 +4,7 @@
 //! and from the files that the rank runs. Of a rank with several threads it is the stack of the one that began in `main`. What an
 //! interpreter of Python runs is known from the keeper.
 
+mod crash;
 mod maps;
 mod program;
 mod stop;
@@ -14,12 +15,13 @@ mod unwind;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Doing, FrameNow, RankDoing, RankNow, StackNow, WithoutStack};
+use gyan_results::{CrashSeen, Doing, FrameNow, RankDoing, RankNow, StackNow, WithoutStack};
 
 use self::maps::Maps;
 use crate::input::directory::{Directory, RankProcess};
 use crate::symbols::Symbols;
 use program::Program;
+use stop::Copied;
 pub(crate) use tree::tree;
 use unwind::{ObjectFiles, Unwound};
 
@@ -36,13 +38,13 @@ pub(crate) fn taken(
         _ => None,
     });
     let still: BTreeMap<u32, &RankNow> = still.collect();
-    let mut taking = Taking::default();
+    let mut reader = StackReader::default();
     let mut stacks: BTreeMap<(Vec<FrameNow>, bool), (Vec<u32>, u64)> = BTreeMap::new();
     let mut without: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for RankProcess { rank, host, pid } in directory.processes() {
         let stack = pid.map_or_else(
             || Err(elsewhere(&host, directory)),
-            |pid| taking.stack(pid, still.get(&rank).copied()),
+            |pid| reader.stack(pid, still.get(&rank).copied()),
         );
         match stack {
             Ok(Taken { frames, is_cut, stopped_us }) => {
@@ -79,18 +81,28 @@ struct Taken {
 
 /// What all ranks have in common: the files that they run.
 #[derive(Default)]
-struct Taking {
+pub(crate) struct StackReader {
     files: ObjectFiles,
     symbols: Symbols,
 }
 
-impl Taking {
+impl StackReader {
+    /// The functions that a rank crashed in, from the outermost one on.
+    pub(crate) fn crashed_in(&mut self, crash: &CrashSeen) -> Vec<FrameNow> {
+        let maps = Maps::from(&crash.code[..]);
+        // Nothing of the process is there any more.
+        let unwinder = self.files.unwinder(None, &maps);
+        let unwound = unwinder.unwind(&Copied::from(crash));
+        let program = Program { maps: &maps, symbols: &mut self.symbols };
+        program.frames(&unwound.addresses, None).0
+    }
+
     fn stack(&mut self, pid: u32, now: Option<&RankNow>) -> Result<Taken, String> {
         let mut stopped_us = 0;
         let mut unwound = Unwound::default();
         let maps = Maps::read(pid).map_err(|error| stop::why_not(pid, &error))?;
         // Before the rank is stopped: reading files may take long.
-        let unwinder = self.files.unwinder(pid, &maps);
+        let unwinder = self.files.unwinder(Some(pid), &maps);
         for bytes in STACK_BYTES {
             let copy = stop::copy(pid, |stack| maps.end_of(stack), bytes)
                 .map_err(|error| stop::why_not(pid, &error))?;

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const SPINS: Duration = Duration::from_micros(200);
 const BETWEEN_TRIES: Duration = Duration::from_micros(50);
 /// Below the stack pointer, functions that call no other may have data (System V ABI, 3.2.2).
-const RED_ZONE: u64 = 128;
+pub(super) const RED_ZONE: u64 = 128;
 
 /// The registers that say where a thread is, and how it got there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

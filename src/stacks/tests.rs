@@ -9,7 +9,7 @@ use gyan_results::{FrameNow, RankNow, StackNow};
 use tempfile::TempDir;
 
 use super::program::{OwnedFrame, shown};
-use super::{Taking, tree};
+use super::{StackReader, tree};
 use crate::symbols::StackFrame;
 use crate::symbols::stacks::Owner;
 
@@ -61,7 +61,7 @@ fn started(place: &Path, options: &[&str]) -> Running {
 fn functions(options: &[&str]) -> Option<Vec<(String, Option<u32>)>> {
     let place = TempDir::new().unwrap();
     let running = started(place.path(), options);
-    let taken = match Taking::default().stack(running.0.id(), None) {
+    let taken = match StackReader::default().stack(running.0.id(), None) {
         Ok(taken) => taken,
         Err(why) if why.contains("forbid") => {
             eprintln!("skipped: {why}");
@@ -101,7 +101,7 @@ fn a_stack_larger_than_the_first_copy_is_copied_again() {
 fn a_process_that_has_ended_has_a_reason() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let why = Taking::default().stack(child.id(), None).err().unwrap();
+    let why = StackReader::default().stack(child.id(), None).err().unwrap();
     assert_eq!(why, "it has just ended");
 }
 

@@ -52,7 +52,8 @@ impl UnwindSection {
 }
 
 impl ObjectFiles {
-    pub(super) fn unwinder(&mut self, pid: u32, maps: &Maps) -> Unwinder {
+    /// `pid`: none for a process that has ended.
+    pub(super) fn unwinder(&mut self, pid: Option<u32>, maps: &Maps) -> Unwinder {
         let mut unwinder = UnwinderNative::new();
         for mapping in maps.code() {
             let sections = if let Some(known) = self.0.get(&mapping.path) {
@@ -69,11 +70,11 @@ impl ObjectFiles {
     }
 }
 
-fn sections_of(pid: u32, mapping: &Mapping) -> Option<Sections> {
+fn sections_of(pid: Option<u32>, mapping: &Mapping) -> Option<Sections> {
     if mapping.path == VDSO {
         let length = mapping.range.end.checked_sub(mapping.range.start)?;
         let length = usize::try_from(length).ok()?.min(VDSO_BYTES);
-        let bytes = stop::memory(pid, mapping.range.start, length).ok()?;
+        let bytes = stop::memory(pid?, mapping.range.start, length).ok()?;
         return Sections::parse(bytes.as_slice());
     }
     let file = gyan_results::open_regular(Path::new(&mapping.path)).ok()?;

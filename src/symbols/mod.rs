@@ -65,17 +65,10 @@ impl StackFrame {
 
     /// `halo.c:42`, or else the function, as short as it can be told from others.
     pub(crate) fn short_place(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
-            }
-            _ => StackFrame {
-                function: short_function(&self.function),
-                offset: None,
-                ..self.clone()
-            }
-            .place(),
-        }
+        file_and_line(self.file.as_deref(), self.line).unwrap_or_else(|| {
+            let function = short_function(&self.function);
+            StackFrame { function, offset: None, ..self.clone() }.place()
+        })
     }
 
     /// `halo.c:42 (exchange)`: the file without its folders.
@@ -90,6 +83,12 @@ impl StackFrame {
             },
         }
     }
+}
+
+/// `halo.c:42`, if both are known.
+pub(crate) fn file_and_line(file: Option<&str>, line: Option<u32>) -> Option<String> {
+    let (file, line) = file.zip(line)?;
+    Some(format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)))
 }
 
 /// The function without arguments and outer namespaces: `CommBrick::borders`.

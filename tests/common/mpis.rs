@@ -281,3 +281,10 @@ fn in_bed(name: &str) -> Vec<String> {
 pub(crate) fn include() -> PathBuf {
     root().join("wrappers/include")
 }
+
+/// The line of `tests/programs/<file>` that ends with this comment.
+pub(crate) fn line_of(file: &str, comment: &str) -> usize {
+    let text = std::fs::read_to_string(root().join("tests/programs").join(file)).unwrap();
+    let comment = format!("/* {comment} */");
+    1 + text.lines().position(|line| line.ends_with(&comment)).unwrap()
+}

@@ -8,7 +8,7 @@ use gyan_results::{Doing, HangCause, HangKind, JobNow};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPICH, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, root, run};
+use crate::common::{BED, MPICH, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, line_of, root, run};
 use crate::matrix::{self, Column};
 use crate::survival::live::Waiting;
 
@@ -81,13 +81,6 @@ fn cause_of(waiting: &Waiting, what: &str) -> HangCause {
     cause.unwrap()
 }
 
-/// The line of `stuck.c` that ends with this comment.
-fn line_of(comment: &str) -> usize {
-    let text = fs::read_to_string(root().join("tests/programs/stuck.c")).unwrap();
-    let comment = format!("/* {comment} */");
-    1 + text.lines().position(|line| line.ends_with(&comment)).unwrap()
-}
-
 fn says_why(mpi: Mpi) {
     for Case { what, kind, ranks, names } in CASES {
         // Intel MPI broadcasts through shared memory: with different roots, the program ends.
@@ -100,7 +93,7 @@ fn says_why(mpi: Mpi) {
         assert_eq!(cause.kind, *kind, "{mpi:?} {what}: {cause:?}");
         assert!(ranks.is_empty() || cause.ranks == *ranks, "{mpi:?} {what}: {cause:?}");
         for (function, comment) in *names {
-            let expected = format!("{function} at stuck.c:{}", line_of(comment));
+            let expected = format!("{function} at stuck.c:{}", line_of("stuck.c", comment));
             let sentence = cause.sentence.replace(" with root 0", "").replace(" with root 1", "");
             assert!(sentence.contains(&expected), "{mpi:?} {what}: {expected}: {cause:?}");
         }

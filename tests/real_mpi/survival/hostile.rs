@@ -502,8 +502,9 @@ fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
 }
 
 /// A program on one rank prints the same with gyan as without it.
-fn prints_the_same(mpi: Mpi, program: &str) {
-    let with = Profiled::run(mpi, 1, &[program], &[("GYAN_BUDGET", "none")]);
+fn prints_the_same(mpi: Mpi, program: &str, settings: &[(&str, &str)]) {
+    let settings = [&[("GYAN_BUDGET", "none")], settings].concat();
+    let with = Profiled::run(mpi, 1, &[program], &settings);
     let words = [mpi.mpirun(1), vec![mpi.program(program).display().to_string()]].concat();
     let alone = common::run(&mut command(&words));
     assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
@@ -514,7 +515,24 @@ fn prints_the_same(mpi: Mpi, program: &str) {
 #[test]
 fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     for mpi in MPIS {
-        prints_the_same(mpi, "handlers");
+        prints_the_same(mpi, "handlers", &[("GYAN_CRASHES", "off")]);
+    }
+}
+
+/// While the program runs, crashes are noted.
+#[test]
+fn after_the_end_of_mpi_the_handlers_of_signals_are_those_that_there_are_without_gyan() {
+    for mpi in MPIS {
+        let with = Profiled::run(mpi, 1, &["handlers"], &[]).outcome.stdout;
+        let words = [mpi.mpirun(1), vec![mpi.program("handlers").display().to_string()]].concat();
+        let alone = common::run(&mut command(&words)).stdout;
+        let moment = |text: &str, when: &str| {
+            text.lines().find(|line| line.starts_with(when)).map(str::to_owned).unwrap()
+        };
+        for when in ["before MPI_Init:", "after MPI_Finalize:"] {
+            assert_eq!(moment(&with, when), moment(&alone, when), "{mpi:?}");
+        }
+        assert_ne!(moment(&with, "after messages:"), moment(&alone, "after messages:"), "{mpi:?}");
     }
 }
 
@@ -522,7 +540,7 @@ fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
 #[test]
 fn an_error_handler_is_called_for_the_errors_of_the_program_only() {
     for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
-        prints_the_same(mpi, "null_comm");
+        prints_the_same(mpi, "null_comm", &[]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bad_surroundings;
 mod checked;
+mod crashes;
 mod endings;
 mod frozen;
 mod harmless;

@@ -110,6 +110,9 @@ settings! {
     /// long as it takes, and a rank that is killed leaves nothing
     GYAN_KEEPER ("on") keeper: bool = true, switch;
 
+    /// `off`: a crash is said without the function and line: no handlers are installed for it
+    GYAN_CRASHES ("on") crashes: bool = true, switch;
+
     /// how long a rank waits at its end until its profile is written; then it goes on, and leaves the profile in
     /// `TMPDIR`, `/tmp` or `/dev/shm`, and says so
     GYAN_WRITE_TIMEOUT ("20s") write_timeout: Duration = Duration::from_secs(20), interval;

@@ -13,6 +13,7 @@ use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, Library, inquiry};
 use crate::mpi::functions::{Function, Row, functions};
 use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
+use crate::sys::maps;
 use crate::sys::memory::{read_from, words_from};
 use crate::sys::python;
 
@@ -415,21 +416,13 @@ impl CallSeen<'_> {
     fn place(&self) -> Option<CallPlace> {
         let read = |at| words_from(self.process.pid, at).ok().map(|[word]| word);
         let address = self.seen.now.returns_to(read)?;
-        let maps = fs::read_to_string(format!("/proc/{}/maps", self.process.pid)).ok()?;
-        maps.lines().find_map(|line| {
-            let mut fields = line.split_ascii_whitespace();
-            let (from, to) = fields.next()?.split_once('-')?;
-            let number = |text| usize::from_str_radix(text, 16).ok();
-            let (from, to) = (number(from)?, number(to)?);
-            let offset = number(fields.nth(1)?)?;
-            let path = line.get(line.find('/')?..)?;
-            // The call comes before the address that it returns to.
-            let call = address.checked_sub(1)?;
-            (from..to).contains(&call).then(|| {
-                let offset = (call - from + offset) as u64;
-                CallPlace { path: path.to_owned(), offset, line: None }
-            })
-        })
+        let maps = fs::read(format!("/proc/{}/maps", self.process.pid)).ok()?;
+        // The call comes before the address that it returns to.
+        let call = address.checked_sub(1)?;
+        let part = maps::parts(&maps).find(|part| part.range.contains(&call))?;
+        let path = String::from_utf8_lossy(part.path?).into_owned();
+        let offset = (call - part.range.start + part.offset) as u64;
+        Some(CallPlace { path, offset, line: None })
     }
 }
 

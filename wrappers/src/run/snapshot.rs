@@ -10,6 +10,7 @@ use gyan_results::{End, Ending, RankProfile};
 
 use super::{RUN, Run, holding, now};
 use crate::calls::budget::{self, budget};
+use crate::config::Config;
 use crate::delivery::keeper::Keeper;
 use crate::observe::pvars::Look;
 use crate::sys::alloc;
@@ -57,9 +58,9 @@ impl Run {
             }
             return;
         }
-        let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
-        let keeper =
-            Keeper::begin(&self.job, self.rank, now::statics(&self.library), wanted, timeout);
+        let Config { keeper: wanted, crashes, write_timeout, .. } = self.config;
+        let statics = now::statics(&self.library);
+        let keeper = Keeper::begin(&self.job, self.rank, statics, wanted, crashes, write_timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
         if self.keeps() && self.take_snapshot(Look::Start) {

@@ -36,6 +36,8 @@ pub(super) enum ToKeeper {
     Hello(Hello),
     /// Its records come with it, replacing earlier ones.
     Records,
+    /// The memory in which it notes a crash comes with it.
+    Crash,
     /// Write the profile whose text follows; `ends`: it is the last one. There is an answer.
     Profile { place: RunPlace, ends: bool },
     /// Write the summary whose text follows beside a profile. There is an answer.

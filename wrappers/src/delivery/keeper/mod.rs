@@ -5,6 +5,7 @@
 //! `GYAN_WRITE_TIMEOUT`. Without a keeper (`GYAN_KEEPER=off`, or it cannot be started) the rank writes its
 //! profile itself, and nothing is known of it before.
 
+mod crash;
 mod messages;
 mod metrics;
 mod process;
@@ -22,7 +23,9 @@ use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
+use crate::mpi::libraries::crash_handlers;
 use crate::sys::sigmask;
+use crash::CrashMemory;
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
 pub(crate) use messages::{LookAtRank, Statics};
 use metrics::MetricsPlace;
@@ -42,6 +45,8 @@ pub(crate) struct Keeper {
     /// What identifies the keeper to others.
     directory: PathBuf,
     records: Option<Records>,
+    /// None while crashes are not noted.
+    crash: Option<CrashMemory>,
     timeout: Duration,
     /// Alternatives for a profile that cannot be written to its place: the first that works.
     elsewhere: Vec<Elsewhere>,
@@ -62,12 +67,14 @@ pub(crate) struct NotWritten {
 }
 
 impl Keeper {
-    /// For a rank that is about to run. `wanted`: whether to use a separate process.
+    /// For a rank that is about to run. `wanted`: whether to use a separate process; `notes_crashes`: whether it is told where
+    /// the rank crashes.
     pub(crate) fn begin(
         job: &Job,
         rank: u32,
         statics: Option<Statics>,
         wanted: bool,
+        notes_crashes: bool,
         timeout: Duration,
     ) -> Keeper {
         let metrics = job.metrics.as_ref().map(|directory| MetricsPlace {
@@ -83,9 +90,15 @@ impl Keeper {
             is_apart: place.is_local() && place.device() != device,
         });
         let elsewhere = elsewhere.collect();
+        let (socket, records, crash) = (None, None, None);
         let mut keeper =
-            Keeper { socket: None, wanted, hello, directory, records: None, timeout, elsewhere };
+            Keeper { socket, wanted, hello, directory, records, crash, timeout, elsewhere };
         keeper.reach();
+        if notes_crashes && keeper.keeps() {
+            // Without it the rest works.
+            keeper.crash = CrashMemory::begin(crash_handlers::goes_before).ok();
+            keeper.send_crash();
+        }
         keeper
     }
 
@@ -113,6 +126,14 @@ impl Keeper {
         let request = ToKeeper::Hello(self.hello.clone());
         if socket.send(&request, records, Instant::now() + TELLING).is_ok() {
             self.socket = Some(socket);
+            self.send_crash();
+        }
+    }
+
+    /// The keeper gets the memory in which a crash is noted.
+    fn send_crash(&self) {
+        if let (Some(socket), Some(crash)) = (&self.socket, &self.crash) {
+            let _ = socket.send(&ToKeeper::Crash, Some(crash.file()), Instant::now() + TELLING);
         }
     }
 
@@ -189,6 +210,7 @@ impl Keeper {
             let _ = socket.send(&ToKeeper::Done, None, Instant::now() + TELLING);
         }
         self.records = None;
+        self.crash = None;
     }
 
     /// The keeper's answer to a request with a text; none when there is no keeper.

@@ -256,6 +256,7 @@ impl KeeperProcess {
             let ended_ms = now_ms();
             let status =
                 process.as_ref().zip(pid).and_then(|(process, pid)| status_of(process, pid));
+            rank.note_crash();
             let mut stage = held(&rank.stage);
             if *stage == RankStage::Here {
                 *stage = RankStage::Gone(ended_ms, status);
@@ -286,6 +287,10 @@ impl KeeperProcess {
             ToKeeper::Hello(_) => return None,
             ToKeeper::Records => {
                 *held(&rank.records) = file;
+                return Some(());
+            }
+            ToKeeper::Crash => {
+                *held(&rank.crash) = file;
                 return Some(());
             }
             ToKeeper::Done => {
@@ -404,7 +409,8 @@ impl KeeperProcess {
                 _ => (false, None, None),
             };
             let now = held(&rank.seen).told(gone);
-            Some(LiveEntry { rank: rank.hello.rank, gone, seen_ms, status, now, text })
+            let crash = rank.crashed.get().cloned();
+            Some(LiveEntry { rank: rank.hello.rank, gone, seen_ms, status, now, crash, text })
         });
         let mut ranks: Vec<LiveEntry> = texts.collect();
         sort_by(&mut ranks, |one, other| one.rank.cmp(&other.rank));

@@ -3,12 +3,13 @@
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gyan_results::RankNow;
+use gyan_results::{CrashSeen, RankNow};
 use rustix::process::Pid;
 
+use super::crash;
 use super::messages::{Hello, LookAtRank};
 use super::metrics::{MetricsState, RankFigures, RankMetrics};
 use super::process::held;
@@ -35,6 +36,10 @@ pub(super) struct Rank {
     pub(super) pid: Option<Pid>,
     pub(super) seen: Mutex<RankSeen>,
     pub(super) records: Mutex<Option<File>>,
+    /// The memory in which it notes a crash.
+    pub(super) crash: Mutex<Option<File>>,
+    /// What it noted there.
+    pub(super) crashed: OnceLock<CrashSeen>,
     pub(super) stage: Mutex<RankStage>,
     /// The latest ones, if metrics are wanted: they outlive its records, as what is counted does not go back.
     pub(super) figures: Mutex<Option<RankFigures>>,
@@ -60,8 +65,18 @@ impl Rank {
             pid,
             seen: Mutex::new(seen),
             records: Mutex::new(records),
+            crash: Mutex::default(),
+            crashed: OnceLock::new(),
             stage: Mutex::new(RankStage::Here),
             figures: Mutex::new(None),
+        }
+    }
+
+    /// Its process has ended.
+    pub(super) fn note_crash(&self) {
+        let file = held(&self.crash).take();
+        if let Some(seen) = file.as_ref().and_then(crash::seen) {
+            let _ = self.crashed.set(seen);
         }
     }
 

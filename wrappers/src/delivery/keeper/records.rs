@@ -33,10 +33,8 @@ impl Records {
     pub(crate) fn begin(text: &[u8]) -> io::Result<Records> {
         let room = text.len() * TIMES + MORE;
         let size = HEADER + 2 * room;
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let file = File::from(rustix::fs::memfd_create("gyan-records", flags)?);
+        let file = memory_file("gyan-records", size)?;
         rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size as u64)?;
-        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         // SAFETY: the file has this many bytes and keeps them: it is sealed. Another process may read them
         // while they are written, and detects that with the checksum; this one never reads them.
         let memory = unsafe { MmapMut::map_mut(&file) }?;
@@ -70,6 +68,15 @@ impl Records {
     pub(super) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// A file in memory whose size stays as it is.
+pub(super) fn memory_file(name: &str, size: usize) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(rustix::fs::memfd_create(name, flags)?);
+    file.set_len(size as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
 }
 
 /// The latest record in the memory of a rank, which may be writing; none when no record is complete.

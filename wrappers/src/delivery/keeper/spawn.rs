@@ -7,7 +7,7 @@
 //! nothing of the rank's: no memory, no file except the socket, no terminal. It is not a child of the rank, so
 //! that a program which waits for its children never sees it.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -24,6 +24,7 @@ use rustix::process::{Pid, geteuid};
 use super::messages::Socket;
 use super::process;
 use crate::config::launcher;
+use crate::sys::maps;
 
 /// How long a rank tries to reach a keeper that another rank is starting.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -144,18 +145,10 @@ impl Files {
     }
 }
 
-/// The file that is mapped at an address, by `/proc/self/maps` (proc(5)).
+/// The file that is mapped at an address, by `/proc/self/maps`.
 fn file_at(maps: &[u8], address: usize) -> Option<PathBuf> {
-    let line = maps.split(|&byte| byte == b'\n').find(|line| {
-        let range =
-            line.split(|&byte| byte == b' ').next().and_then(|range| str::from_utf8(range).ok());
-        let ends = range.and_then(|range| range.split_once('-'));
-        let number = |text| usize::from_str_radix(text, 16).ok();
-        ends.and_then(|(from, to)| Some((number(from)?..number(to)?).contains(&address)))
-            .unwrap_or(false)
-    })?;
-    let path = line.get(line.iter().position(|&byte| byte == b'/')?..)?;
-    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    let part = maps::parts(maps).find(|part| part.range.contains(&address))?;
+    let path = Path::new(OsStr::from_bytes(part.path?));
     path.is_file().then(|| path.to_owned())
 }
 

@@ -3,6 +3,7 @@
 //! Nothing else in gyan names a library in order to treat it differently.
 
 pub(crate) mod advice;
+pub(crate) mod crash_handlers;
 pub(crate) mod cvar_env;
 pub(crate) mod monitoring;
 pub(crate) mod quirks;

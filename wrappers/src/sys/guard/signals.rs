@@ -7,16 +7,12 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::function::GuardedFunction;
 use super::trampoline::{gyan_guarded, gyan_guarded_crashed};
 use super::{Here, Stage, here};
-
-/// Signals that mean a crash, including `abort`.
-const CRASHES: [c_int; 5] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+use crate::sys::handlers::{self, CRASHES, Former, is_fault, kernels_part};
 
 /// A library call in progress.
 #[derive(Default)]
@@ -31,33 +27,6 @@ pub(crate) struct Record {
 /// Size of a signal set for the kernel, in bytes.
 const SET_BYTES: i64 = 8;
 
-/// How often the action for a signal may change from one scope to another.
-const CHANGES: usize = 8;
-
-/// The previous actions for a signal; the last one set is current. A handler in another thread may take any
-/// time to read one, so each is written only once.
-struct Former([OnceLock<libc::sigaction>; CHANGES]);
-
-impl Former {
-    /// The current previous action.
-    fn last(&self) -> Option<&libc::sigaction> {
-        self.0.iter().rev().find_map(OnceLock::get)
-    }
-
-    /// Records the present action; false when it has changed too often. Only for the thread that has `OWNED`.
-    fn note(&self, signal: c_int) -> bool {
-        // SAFETY: an action of zeros is a valid one.
-        let mut now: libc::sigaction = unsafe { mem::zeroed() };
-        // SAFETY: asks for an action, into a place that this thread may write.
-        unsafe { libc::sigaction(signal, ptr::null(), &raw mut now) };
-        let essence = |action: &libc::sigaction| {
-            (action.sa_sigaction, action.sa_flags, kernels_part(&action.sa_mask))
-        };
-        self.last().is_some_and(|last| essence(last) == essence(&now))
-            || self.0.iter().any(|place| place.set(now).is_ok())
-    }
-}
-
 /// Memory for one thread at a time.
 struct SignalStack(UnsafeCell<[u128; 4096]>);
 
@@ -67,8 +36,7 @@ unsafe impl Sync for SignalStack {}
 /// A thread has its handlers installed.
 static OWNED: AtomicBool = AtomicBool::new(false);
 /// For each of the signals.
-static FORMER: [Former; CRASHES.len()] =
-    [const { Former([const { OnceLock::new() }; CHANGES]) }; CRASHES.len()];
+static FORMER: [Former; CRASHES.len()] = [const { Former::new() }; CRASHES.len()];
 /// The program has replaced gyan's handler with its own in the meantime, and may chain to gyan's: that is never
 /// installed again, and forwards where it did then.
 static SPOILED: [AtomicBool; CRASHES.len()] = [const { AtomicBool::new(false) }; CRASHES.len()];
@@ -123,20 +91,14 @@ pub(super) fn restore() {
         }
     }
     if STACK_USED.swap(false, Ordering::Relaxed) {
-        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        // SAFETY: this thread is not on that stack: it is not in a handler of gyan's.
-        unsafe { libc::sigaltstack(&raw const none, ptr::null_mut()) };
+        handlers::give_up_stack();
     }
     OWNED.store(false, Ordering::Release);
 }
 
 /// Gives this thread a stack for handlers, unless it has one.
 fn take_stack() {
-    // SAFETY: a stack of zeros is a valid one.
-    let mut stack: libc::stack_t = unsafe { mem::zeroed() };
-    // SAFETY: asks for the present one, into a place that can be written.
-    let asked = unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
-    if asked != 0 || stack.ss_flags & libc::SS_DISABLE == 0 {
+    if !handlers::has_no_stack() {
         return;
     }
     let stack = libc::stack_t {
@@ -274,10 +236,6 @@ fn raises(signal: c_int, context: &libc::ucontext_t) -> bool {
     }
 }
 
-fn is_fault(info: &libc::siginfo_t) -> bool {
-    info.si_code > 0
-}
-
 /// Resumes the thread after the call of the function, with the same signals blocked as before.
 ///
 /// # Safety
@@ -305,12 +263,6 @@ unsafe fn go_on_after_the_call(context: *mut libc::ucontext_t, stack: usize) {
     }
 }
 
-/// The part of a set that the kernel uses.
-fn kernels_part(set: &libc::sigset_t) -> u64 {
-    // SAFETY: the set is longer; the kernel has 64 signals.
-    unsafe { ptr::from_ref(set).cast::<u64>().read() }
-}
-
 /// The signals that this thread blocks.
 fn blocked() -> u64 {
     // SAFETY: a set of zeros is the empty one.
@@ -320,60 +272,15 @@ fn blocked() -> u64 {
     kernels_part(&set)
 }
 
-fn set_of(signal: c_int) -> libc::sigset_t {
-    // SAFETY: a set of zeros is the empty one.
-    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
-    // SAFETY: the set is valid.
-    unsafe { libc::sigaddset(&raw mut set, signal) };
-    set
-}
-
 /// Does what would have happened without gyan.
 ///
 /// # Safety
 /// The arguments are those of a handler that runs.
 unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    type Plain = extern "C" fn(c_int);
-    type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
     let known = CRASHES.into_iter().zip(&FORMER).find(|(known, _)| *known == signal);
     let Some(former) = known.and_then(|(_, former)| former.last()) else { return };
     // SAFETY: the caller's promise.
-    let is_fault = unsafe { is_fault(&*info) };
-    match former.sa_sigaction {
-        libc::SIG_IGN if !is_fault => return,
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: the default action is always allowed.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-            if !is_fault {
-                // The signal is blocked until the handler returns. A fault recurs by itself.
-                // SAFETY: sends a signal to this thread.
-                unsafe { libc::raise(signal) };
-            }
-            return;
-        }
-        _ => {}
-    }
-    if former.sa_flags & libc::SA_RESETHAND != 0 {
-        // SAFETY: as above.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
-    // As the kernel would do: when the handler returns, the mask is as before. SAFETY: changes the
-    // mask of this thread; the set is valid.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const former.sa_mask, ptr::null_mut()) };
-    if former.sa_flags & libc::SA_NODEFER != 0 {
-        let own = set_of(signal);
-        // SAFETY: as above.
-        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, ptr::null_mut()) };
-    }
-    if former.sa_flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: with this flag the handler has this type.
-        let handler = unsafe { mem::transmute::<usize, WithInfo>(former.sa_sigaction) };
-        handler(signal, info, context);
-    } else {
-        // SAFETY: without that flag the handler has this type.
-        let handler = unsafe { mem::transmute::<usize, Plain>(former.sa_sigaction) };
-        handler(signal);
-    }
+    unsafe { handlers::call(former, signal, info, context) };
 }
 
 #[cfg(test)]
@@ -382,6 +289,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+    use crate::sys::handlers::{CHANGES, set_of};
 
     /// The result depends on all of its arguments.
     #[allow(clippy::many_single_char_names)]
@@ -463,10 +371,7 @@ mod tests {
 
     fn actions() -> Vec<(usize, c_int)> {
         let action = |signal| {
-            // SAFETY: an action of zeros is a valid one.
-            let mut action: libc::sigaction = unsafe { mem::zeroed() };
-            // SAFETY: asks for an action, into a place that can be written.
-            unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+            let action = handlers::action(signal);
             // The C library adds one of its own whenever an action is set.
             (action.sa_sigaction, action.sa_flags & !SA_RESTORER)
         };
@@ -474,11 +379,7 @@ mod tests {
     }
 
     fn stack() -> libc::stack_t {
-        // SAFETY: a stack of zeros is a valid one.
-        let mut stack: libc::stack_t = unsafe { mem::zeroed() };
-        // SAFETY: asks for the present one, into a place that can be written.
-        unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
-        stack
+        handlers::stack().unwrap()
     }
 
     /// The previous stack for handlers.
