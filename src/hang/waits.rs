@@ -353,6 +353,32 @@ impl<'a> WaitGraph<'a> {
         })
     }
 
+    /// Ranks in the same call of a collective operation that have different amounts, by amount. All ranks of the communicator
+    /// are in it, or those that are cannot go on. Calls of the same number are the same one where an amount is told.
+    pub(super) fn amounts(
+        &self,
+        knot: &[u32],
+        is_still: impl Fn(u32) -> bool,
+    ) -> Option<Vec<Vec<u32>>> {
+        self.meetings.values().find_map(|Meeting { here, missing, .. }| {
+            let here: Vec<u32> = self.as_ranks(here.iter().copied()).collect();
+            if !missing.is_empty() && !here.iter().all(|rank| knot.binary_search(rank).is_ok()) {
+                return None;
+            }
+            let mut calls: BTreeMap<(Option<&str>, u64), BTreeMap<u64, Vec<u32>>> = BTreeMap::new();
+            for rank in here.into_iter().filter(|rank| is_still(*rank)) {
+                let Some((now, bytes)) = self.now(rank).and_then(|now| Some((now, now.bytes?)))
+                else {
+                    continue;
+                };
+                let call = (now.function.as_deref(), now.number);
+                calls.entry(call).or_default().entry(bytes).or_default().push(rank);
+            }
+            let differ = calls.into_values().find(|amounts| amounts.len() > 1)?;
+            Some(differ.into_values().collect())
+        })
+    }
+
     /// A short circle of stuck ranks of which each waits for the next, near `from`.
     pub(super) fn circle(&self, stuck: &BTreeSet<u32>, from: u32, starts: usize) -> Vec<u32> {
         let is_stuck = |node: &usize| u32::try_from(*node).is_ok_and(|node| stuck.contains(&node));
