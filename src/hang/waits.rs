@@ -29,6 +29,8 @@ impl Wait {
     }
 }
 
+type RanksByBytes = BTreeMap<u64, Vec<u32>>;
+
 /// Who waits for whom.
 pub(super) struct WaitGraph<'a> {
     ranks: Vec<Option<&'a RankDoing>>,
@@ -354,7 +356,7 @@ impl<'a> WaitGraph<'a> {
     }
 
     /// Ranks in the same call of a collective operation that have different amounts, by amount. All ranks of the communicator
-    /// are in it, or those that are cannot go on. Calls of the same number are the same one where an amount is told.
+    /// are in it, or those that are cannot go on.
     pub(super) fn amounts(
         &self,
         knot: &[u32],
@@ -365,18 +367,27 @@ impl<'a> WaitGraph<'a> {
             if !missing.is_empty() && !here.iter().all(|rank| knot.binary_search(rank).is_ok()) {
                 return None;
             }
-            let mut calls: BTreeMap<(Option<&str>, u64), BTreeMap<u64, Vec<u32>>> = BTreeMap::new();
-            for rank in here.into_iter().filter(|rank| is_still(*rank)) {
-                let Some((now, bytes)) = self.now(rank).and_then(|now| Some((now, now.bytes?)))
-                else {
-                    continue;
-                };
-                let call = (now.function.as_deref(), now.number);
-                calls.entry(call).or_default().entry(bytes).or_default().push(rank);
-            }
-            let differ = calls.into_values().find(|amounts| amounts.len() > 1)?;
+            let here = here.into_iter().filter(|rank| is_still(*rank));
+            let differ = self.by_call(here).into_values().find(|amounts| amounts.len() > 1)?;
             Some(differ.into_values().collect())
         })
+    }
+
+    /// Ranks whose amount is known, by call and amount. Where an amount is told, calls of a function with the same number are
+    /// the same call.
+    fn by_call(
+        &self,
+        ranks: impl Iterator<Item = u32>,
+    ) -> BTreeMap<(Option<&'a str>, u64), RanksByBytes> {
+        let mut calls: BTreeMap<_, RanksByBytes> = BTreeMap::new();
+        for rank in ranks {
+            let Some(now) = self.now(rank) else { continue };
+            if let Some(bytes) = now.bytes {
+                let amounts = calls.entry((now.function.as_deref(), now.number)).or_default();
+                amounts.entry(bytes).or_default().push(rank);
+            }
+        }
+        calls
     }
 
     /// A short circle of stuck ranks of which each waits for the next, near `from`.

@@ -128,9 +128,16 @@ const fn says_whom(name: &str) -> bool {
 pub(crate) const fn amount(function: &str) -> Option<[usize; 2]> {
     match function.as_bytes() {
         b"MPI_Bcast" | b"MPI_Bcast_c" => Some([1, 2]),
-        b"MPI_Allreduce" | b"MPI_Allreduce_c" | b"MPI_Reduce" | b"MPI_Reduce_c" | b"MPI_Scan"
-        | b"MPI_Scan_c" | b"MPI_Exscan" | b"MPI_Exscan_c" => Some([2, 3]),
-        b"MPI_Reduce_scatter_block" | b"MPI_Reduce_scatter_block_c" => Some([2, 3]),
+        b"MPI_Allreduce"
+        | b"MPI_Allreduce_c"
+        | b"MPI_Exscan"
+        | b"MPI_Exscan_c"
+        | b"MPI_Reduce"
+        | b"MPI_Reduce_c"
+        | b"MPI_Reduce_scatter_block"
+        | b"MPI_Reduce_scatter_block_c"
+        | b"MPI_Scan"
+        | b"MPI_Scan_c" => Some([2, 3]),
         b"MPI_Allgather" | b"MPI_Allgather_c" | b"MPI_Alltoall" | b"MPI_Alltoall_c" => Some([4, 5]),
         _ => None,
     }

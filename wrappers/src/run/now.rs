@@ -378,15 +378,17 @@ impl CallSeen<'_> {
         let Row { name, arguments, .. } = self.row;
         let is_large = name.ends_with("_c") && !self.seen.in_fortran;
         let argument = arguments.get(at)?;
-        let count =
-            if is_large { self.word(argument)? as i64 } else { self.integer(argument)?.into() };
-        u64::try_from(count).ok()
+        if is_large {
+            return Some(self.word(argument)? as u64);
+        }
+        u64::try_from(self.integer(argument)?).ok()
     }
 
     /// The handle of the datatype at a position, as C has it.
     fn datatype(&self, at: usize) -> Option<usize> {
         let name = self.row.arguments.get(at)?;
         let is_int = self.process.of.handle_bytes == size_of::<u32>();
+        #[allow(clippy::cast_sign_loss)]
         match (is_int, self.seen.in_fortran) {
             (true, _) => Some(self.integer(name)? as u32 as usize),
             (false, false) => self.word(name),
