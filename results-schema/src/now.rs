@@ -6,7 +6,7 @@ use crate::job::Tool;
 
 /// A rank that has not moved between two looks: it is in the same call of MPI, or in its own code since the same call.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RankNow {
     /// Whether it is inside the call; otherwise it is in its own code, and this was its last one.
     pub in_mpi: bool,
@@ -29,6 +29,11 @@ pub struct RankNow {
     /// The root of a collective operation, as the call says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<i32>,
+    /// The amount of a collective operation that has to be the same in this call of every rank: what one rank gives or
+    /// gets. Only as long as calls of one number are the same call, so not once the program has made a communicator of a
+    /// part of the ranks, nor where several threads call MPI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// The number of requests that it waits for or tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
@@ -284,6 +289,8 @@ pub enum HangKind {
     Deadlock,
     /// Ranks of a communicator are in different collective operations.
     Mismatch,
+    /// Ranks of a communicator have different amounts in the same collective operation.
+    Amounts,
     /// Ranks wait for one that is gone.
     Gone,
     /// Ranks wait for one that has called `MPI_Finalize`.

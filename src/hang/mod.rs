@@ -208,12 +208,14 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     };
     let stuck = graph.stuck();
     let knot: Vec<u32> = stuck.iter().copied().filter(|rank| now(*rank).is_some()).collect();
+    let amounts = || amounts(&graph, &knot, is_still, sentences);
     if let [first, ..] = knot[..] {
         if !knot.iter().all(|rank| is_still(*rank)) {
             return None;
         }
         return Some(
             gone(&graph, &knot, sentences)
+                .or_else(amounts)
                 .or_else(|| mismatch(&graph, &knot, sentences))
                 .or_else(|| finalized(&graph, &knot, sentences))
                 .unwrap_or_else(|| {
@@ -224,6 +226,10 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
                     HangCause { kind: HangKind::Deadlock, ranks, sentence }
                 }),
         );
+    }
+    // Those that are all in one operation do not wait for others.
+    if let Some(cause) = amounts() {
+        return Some(cause);
     }
     let is_own =
         |rank: u32| now(rank).is_some_and(|now| !now.in_mpi || now.stopped) && is_still(rank);
@@ -267,11 +273,32 @@ fn mismatch(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<Ha
     let said: Vec<(&[u32], &RankNow)> =
         groups.iter().filter_map(|ranks| Some((&ranks[..], graph.now(*ranks.first()?)?))).collect();
     let sentence = sentences.mismatch(&said);
-    let (most, few) = groups.split_last()?;
-    let others = if few.iter().all(|ranks| ranks.len() < most.len()) { few } else { &groups[..] };
-    let mut ranks: Vec<u32> = others.concat();
+    Some(HangCause { kind: HangKind::Mismatch, ranks: fewer(&groups), sentence })
+}
+
+/// Ranks in the same call of a collective operation whose amounts differ: those that are fewer, if there are any. That is an
+/// error even if the call ends (MPI 4.1, 6.4).
+fn amounts(
+    graph: &WaitGraph,
+    knot: &[u32],
+    is_still: impl Fn(u32) -> bool,
+    sentences: &Sentences,
+) -> Option<HangCause> {
+    let mut groups = graph.amounts(knot, is_still)?;
+    groups.sort_by_key(|ranks| (ranks.len(), ranks.first().copied()));
+    let said: Vec<(&[u32], &RankNow)> =
+        groups.iter().filter_map(|ranks| Some((&ranks[..], graph.now(*ranks.first()?)?))).collect();
+    let sentence = sentences.amounts(&said);
+    Some(HangCause { kind: HangKind::Amounts, ranks: fewer(&groups), sentence })
+}
+
+/// The ranks of all groups but the largest, which comes last; of all if no group is the largest.
+fn fewer(groups: &[Vec<u32>]) -> Vec<u32> {
+    let Some((most, few)) = groups.split_last() else { return Vec::new() };
+    let others = if few.iter().all(|ranks| ranks.len() < most.len()) { few } else { groups };
+    let mut ranks = others.concat();
     ranks.sort_unstable();
-    Some(HangCause { kind: HangKind::Mismatch, ranks, sentence })
+    ranks
 }
 
 /// Ranks that have called `MPI_Finalize`, while others wait for them.

@@ -165,9 +165,24 @@ impl Sentences<'_> {
             )
         };
         let all: Vec<String> = groups.iter().map(group).collect();
-        let world = groups.iter().all(|(_, now)| now.communicator == Some(CommunicatorNow::World));
-        let on = if world { "MPI_COMM_WORLD" } else { "one communicator" };
-        format!("Different collective operations on {on}: {}", all.join("; "))
+        format!("Different collective operations on {}: {}", communicator(groups), all.join("; "))
+    }
+
+    /// `groups`: ranks with the same amount in one operation.
+    pub(super) fn amounts(&self, groups: &[(&[u32], &RankNow)]) -> String {
+        const AT_MOST: usize = 4;
+        let group = |(ranks, now): &(&[u32], &RankNow)| {
+            let bytes = integer(now.bytes.unwrap_or(0).into());
+            let have = self.have(ranks.len() == 1);
+            format!("{} {have} {bytes} B{}", self.who(ranks), self.place(now))
+        };
+        let mut all: Vec<String> = groups.iter().take(AT_MOST).map(group).collect();
+        let more = groups.len().saturating_sub(AT_MOST);
+        if more > 0 {
+            all.push(format!("{} more amounts on other ranks", integer(more as i128)));
+        }
+        let function = groups.first().map_or("", |(_, now)| name(now));
+        format!("Different amounts in {function} on {}: {}", communicator(groups), all.join("; "))
     }
 
     /// `steps`: each rank waits for the next, and the last for the first. `all`: how many ranks cannot go on.
@@ -327,6 +342,12 @@ fn crashed_in(of: &RankDoing) -> String {
     functions.dedup();
     functions.truncate(1 + CALLERS_AT_MOST);
     format!(" in {}", functions.join(", called by "))
+}
+
+/// On which communicator all of these ranks are in an operation.
+fn communicator(groups: &[(&[u32], &RankNow)]) -> &'static str {
+    let is_world = |now: &RankNow| now.communicator == Some(CommunicatorNow::World);
+    if groups.iter().all(|(_, now)| is_world(now)) { "MPI_COMM_WORLD" } else { "one communicator" }
 }
 
 /// With whom the call exchanges a message, or on which communicator it is.

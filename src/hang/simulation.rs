@@ -4,7 +4,7 @@
 //! The simulator runs until only long computations and slow transfers are left, which is what a look at a job sees that
 //! has not moved for a while; then one of these ends, and so on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{CommunicatorNow, Doing, HangKind, OperationNow, Peer, RankDoing, RankNow};
 
@@ -64,7 +64,8 @@ enum SimulatedStep {
     /// A nonblocking operation that goes on during the steps after it, up to the next wait for all of these.
     Start(Half),
     WaitForStarted,
-    Collective(CollectiveOperation),
+    /// With its amount.
+    Collective(CollectiveOperation, u64),
     Compute,
 }
 
@@ -80,13 +81,14 @@ fn random_half(random: &mut Random, rank: usize, size: usize) -> Half {
     }
 }
 
-fn random_collective(random: &mut Random, size: usize) -> CollectiveOperation {
-    match random.below(4) {
+fn random_collective(random: &mut Random, size: usize) -> SimulatedStep {
+    let collective = match random.below(4) {
         0 => CollectiveOperation::Barrier,
         1 => CollectiveOperation::Allreduce,
         2 => CollectiveOperation::Bcast(random.rank(size)),
         _ => CollectiveOperation::Reduce(random.rank(size)),
-    }
+    };
+    SimulatedStep::Collective(collective, 8 << random.below(3))
 }
 
 /// Mostly what belongs together, and some steps that do not.
@@ -98,7 +100,13 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
             0 => {
                 let collective = random_collective(random, size);
                 for steps in &mut ranks {
-                    steps.push(SimulatedStep::Collective(collective));
+                    steps.push(collective.clone());
+                }
+                let odd = random.rank(size);
+                if random.below(8) == 0
+                    && let Some(SimulatedStep::Collective(_, bytes)) = ranks[odd].last_mut()
+                {
+                    *bytes += 1;
                 }
             }
             1 => {
@@ -129,7 +137,7 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
             0 => SimulatedStep::Blocking(random_half(random, rank, size)),
             3 => SimulatedStep::Start(random_half(random, rank, size)),
             1 => SimulatedStep::Waitall((0..2).map(|_| random_half(random, rank, size)).collect()),
-            _ => SimulatedStep::Collective(random_collective(random, size)),
+            _ => random_collective(random, size),
         };
         let at = random.rank(ranks[rank].len() + 1);
         ranks[rank].insert(at, step);
@@ -168,12 +176,20 @@ struct Simulation<'a> {
     arrived: BTreeMap<(usize, CollectiveOperation), Vec<usize>>,
     /// By rank: collective operations before this one.
     collectives: Vec<usize>,
+    library: SimulatedLibrary,
+}
+
+/// What libraries do in different ways.
+#[derive(Clone, Copy)]
+struct SimulatedLibrary {
     /// The order in which ranks hand on what a root has.
     is_chain: bool,
+    /// Nobody leaves a collective operation in which amounts differ.
+    hangs_on_amounts: bool,
 }
 
 impl<'a> Simulation<'a> {
-    fn new(program: &'a [Vec<SimulatedStep>], is_chain: bool) -> Simulation<'a> {
+    fn new(program: &'a [Vec<SimulatedStep>], library: SimulatedLibrary) -> Simulation<'a> {
         let size = program.len();
         Simulation {
             program,
@@ -183,7 +199,7 @@ impl<'a> Simulation<'a> {
             under_way: Vec::new(),
             arrived: BTreeMap::new(),
             collectives: vec![0; size],
-            is_chain,
+            library,
         }
     }
 
@@ -198,7 +214,7 @@ impl<'a> Simulation<'a> {
         let halves = match self.step(rank) {
             Some(SimulatedStep::Blocking(half) | SimulatedStep::Start(half)) => vec![half.clone()],
             Some(SimulatedStep::Waitall(halves)) => halves.clone(),
-            Some(SimulatedStep::Collective(collective)) => {
+            Some(SimulatedStep::Collective(collective, _)) => {
                 let key = (self.collectives[rank], *collective);
                 self.arrived.entry(key).or_default().push(rank);
                 Vec::new()
@@ -249,7 +265,13 @@ impl<'a> Simulation<'a> {
                 let of_step = |own: &&Started| own.rank == rank && !own.is_earlier;
                 self.started.iter().filter(of_step).all(|own| own.is_done)
             }
-            Some(SimulatedStep::Collective(collective)) => {
+            Some(SimulatedStep::Collective(..))
+                if self.library.hangs_on_amounts
+                    && amounts_differ(self.program, self.collectives[rank]) =>
+            {
+                false
+            }
+            Some(SimulatedStep::Collective(collective, _)) => {
                 let key = (self.collectives[rank], *collective);
                 let here = |rank: usize| self.arrived[&key].contains(&rank);
                 match collective {
@@ -259,12 +281,13 @@ impl<'a> Simulation<'a> {
                     // Everyone on the way from the root has come.
                     CollectiveOperation::Bcast(root) => {
                         let place = (rank + size - root) % size;
-                        let first = if self.is_chain { 0 } else { place };
+                        let first = if self.library.is_chain { 0 } else { place };
                         here(*root) && (first..place).all(|place| here((root + place) % size))
                     }
                     CollectiveOperation::Reduce(root) => {
                         let place = (rank + size - root) % size;
-                        let last = if self.is_chain || place == 0 { size } else { place + 1 };
+                        let last =
+                            if self.library.is_chain || place == 0 { size } else { place + 1 };
                         (place + 1..last).all(|place| here((root + place) % size))
                     }
                 }
@@ -278,7 +301,7 @@ impl<'a> Simulation<'a> {
 
     fn leave(&mut self, rank: usize) {
         let ends_earlier = matches!(self.step(rank), Some(SimulatedStep::WaitForStarted));
-        if let Some(SimulatedStep::Collective(_)) = self.step(rank) {
+        if let Some(SimulatedStep::Collective(..)) = self.step(rank) {
             self.collectives[rank] += 1;
         }
         self.at[rank] += 1;
@@ -332,6 +355,16 @@ impl<'a> Simulation<'a> {
         true
     }
 
+    /// Which call of its function it is that a rank is in.
+    fn number(&self, rank: usize, collective: CollectiveOperation) -> u64 {
+        let is_same = |step: &&SimulatedStep| {
+            let SimulatedStep::Collective(other, _) = step else { return false };
+            std::mem::discriminant(other) == std::mem::discriminant(&collective)
+        };
+        let steps = self.program[rank].iter().take(self.at[rank] + 1);
+        steps.filter(is_same).count() as u64
+    }
+
     /// What a look at the ranks sees.
     fn look(&self) -> Vec<RankDoing> {
         let doing = |rank: usize| match self.step(rank) {
@@ -345,14 +378,16 @@ impl<'a> Simulation<'a> {
                 waitall(self.earlier(rank).map(|started| &started.half))
             }
             Some(SimulatedStep::Start(_)) => Doing::Moves,
-            Some(SimulatedStep::Collective(collective)) => {
+            Some(SimulatedStep::Collective(collective, bytes)) => {
                 let (function, root) = match collective {
                     CollectiveOperation::Barrier => ("MPI_Barrier", None),
                     CollectiveOperation::Allreduce => ("MPI_Allreduce", None),
                     CollectiveOperation::Bcast(root) => ("MPI_Bcast", i32::try_from(*root).ok()),
                     CollectiveOperation::Reduce(root) => ("MPI_Reduce", i32::try_from(*root).ok()),
                 };
-                Doing::Still(RankNow { root, ..call(function) })
+                let bytes = Some(*bytes).filter(|_| *collective != CollectiveOperation::Barrier);
+                let number = self.number(rank, *collective);
+                Doing::Still(RankNow { root, bytes, number, ..call(function) })
             }
         };
         let rank = |rank: usize| {
@@ -399,18 +434,35 @@ fn operation(half: &Half) -> OperationNow {
     }
 }
 
+/// The collective operations of a rank, with their amounts.
+fn collectives(
+    steps: &[SimulatedStep],
+) -> impl Iterator<Item = (CollectiveOperation, u64)> + use<'_> {
+    steps.iter().filter_map(|step| match step {
+        SimulatedStep::Collective(collective, bytes) => Some((*collective, *bytes)),
+        _ => None,
+    })
+}
+
+/// Whether ranks have different amounts in the same collective operation at a position.
+fn amounts_differ(program: &[Vec<SimulatedStep>], position: usize) -> bool {
+    let mut amounts: BTreeMap<CollectiveOperation, BTreeSet<u64>> = BTreeMap::new();
+    for (collective, bytes) in program.iter().filter_map(|steps| collectives(steps).nth(position)) {
+        if collective != CollectiveOperation::Barrier {
+            amounts.entry(collective).or_default().insert(bytes);
+        }
+    }
+    amounts.values().any(|amounts| amounts.len() > 1)
+}
+
 /// Whether two ranks differ in a collective operation at the same position, as far as they have come.
 fn differ(program: &[Vec<SimulatedStep>], at: &[usize]) -> bool {
     let all: Vec<Vec<CollectiveOperation>> = program
         .iter()
         .zip(at)
         .map(|(steps, at)| {
-            let steps = steps.iter().take(at + 1);
-            let collective = |step: &SimulatedStep| match step {
-                SimulatedStep::Collective(collective) => Some(*collective),
-                _ => None,
-            };
-            steps.filter_map(collective).collect()
+            let until = steps.len().min(at + 1);
+            collectives(&steps[..until]).map(|(collective, _)| collective).collect()
         })
         .collect();
     let differ = |one: &Vec<CollectiveOperation>, other: &Vec<CollectiveOperation>| {
@@ -428,10 +480,13 @@ fn differ(program: &[Vec<SimulatedStep>], at: &[usize]) -> bool {
 #[test]
 fn who_is_said_to_be_stuck_never_goes_on_and_most_who_never_go_on_are_found() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (mut hung, mut found, mut mismatches) = (0, 0, 0);
+    let (mut hung, mut found, mut mismatches, mut amounts) = (0, 0, 0, 0);
     for _ in 0..20_000 {
         let program = random_program(&mut random);
-        let mut simulation = Simulation::new(&program, random.below(2) == 0);
+        let is_chain = random.below(2) == 0;
+        let hangs_on_amounts = random.below(2) == 0;
+        let library = SimulatedLibrary { is_chain, hangs_on_amounts };
+        let mut simulation = Simulation::new(&program, library);
         // Who was said to be stuck, and the step that it was in.
         let mut said: BTreeMap<u32, usize> = BTreeMap::new();
         loop {
@@ -452,7 +507,21 @@ fn who_is_said_to_be_stuck_never_goes_on_and_most_who_never_go_on_are_found() {
                 mismatches += 1;
                 assert!(differ(&program, &simulation.at), "{now:#?}\n{program:#?}");
             }
+            let has_amounts =
+                now.cause.as_ref().is_some_and(|cause| cause.kind == HangKind::Amounts);
+            if has_amounts {
+                amounts += 1;
+                let positions = &simulation.collectives;
+                let differs = positions.iter().any(|position| amounts_differ(&program, *position));
+                // Where a rank has one operation more, the same call is at different positions.
+                let is_wrong = differs || differ(&program, &simulation.at);
+                assert!(is_wrong, "{now:#?}\n{program:#?}");
+            }
             if !simulation.goes_on(&mut random) {
+                // It is not said of them that they are stuck.
+                if has_amounts {
+                    break;
+                }
                 let left = (0..program.len()).filter(|rank| simulation.step(*rank).is_some());
                 hung += left.count();
                 found += said.len();
@@ -460,6 +529,6 @@ fn who_is_said_to_be_stuck_never_goes_on_and_most_who_never_go_on_are_found() {
             }
         }
     }
-    assert!(hung > 1000 && mismatches > 100, "{hung} {mismatches}");
+    assert!(hung > 1000 && mismatches > 100 && amounts > 100, "{hung} {mismatches} {amounts}");
     assert!(found * 10 > hung * 9, "{found} of {hung}");
 }

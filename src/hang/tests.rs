@@ -10,21 +10,8 @@ pub(crate) fn call(function: &str) -> RankNow {
         function: Some(function.into()),
         number: 1,
         since_ms: NOW_MS - 60_000,
-        source: None,
-        dest: None,
-        tag: None,
-        root: None,
-        requests: None,
-        operations: Vec::new(),
-        unknown_requests: 0,
-        earlier: Vec::new(),
-        more_earlier: false,
-        stopped: false,
         communicator: Some(CommunicatorNow::World),
-        members: None,
-        from: None,
-        python: Vec::new(),
-        threads: Vec::new(),
+        ..RankNow::default()
     }
 }
 
@@ -103,6 +90,41 @@ fn ranks_in_different_collective_operations_are_told_apart() {
         now.cause.unwrap().sentence,
         "Different collective operations on MPI_COMM_WORLD: rank 2 is in MPI_Bcast with root 2 \
          (its 1st call of it); ranks 0-1 are in MPI_Bcast with root 0 (their 1st call of it)"
+    );
+}
+
+#[test]
+fn different_amounts_in_one_call_are_told_apart() {
+    let amounts = |ranks: &[u32]| Some((HangKind::Amounts, ranks.to_vec()));
+    let bytes = |bytes| RankNow { bytes: Some(bytes), root: Some(0), ..call("MPI_Bcast") };
+    let still = |now| Doing::Still(now);
+    let (much, little) = (|| still(bytes(800)), || still(bytes(400)));
+    assert_eq!(cause_of(vec![little(), little(), much(), little()]), amounts(&[2]));
+    assert_eq!(cause_of(vec![little(), much()]), amounts(&[0, 1]));
+    assert_eq!(cause_of(vec![much(), much()]), None);
+    // Of some it is not known.
+    let unknown = || still(RankNow { bytes: None, ..bytes(0) });
+    assert_eq!(cause_of(vec![unknown(), much(), unknown()]), None);
+    assert_eq!(cause_of(vec![unknown(), much(), little()]), amounts(&[1, 2]));
+    // Rank 0 may be in the next one, with another amount.
+    let next = still(RankNow { number: 2, ..bytes(400) });
+    assert_eq!(cause_of(vec![next, much(), much()]), None);
+    // They may still go on, and one is not there yet.
+    let soon = still(RankNow { since_ms: NOW_MS - 3000, ..bytes(400) });
+    assert_eq!(cause_of(vec![soon, much()]), None);
+    assert_eq!(cause_of(vec![Doing::Moves, much(), little()]), None);
+    // Rank 0 has left it.
+    assert_eq!(cause_of(vec![barrier(), much(), little()]), amounts(&[1, 2]));
+    let sentence = of(vec![little(), little(), much(), little()]).cause.unwrap().sentence;
+    assert_eq!(
+        sentence,
+        "Different amounts in MPI_Bcast on MPI_COMM_WORLD: rank 2 has 800 B; ranks 0-1, 3 have 400 B"
+    );
+    let many = (0..6).map(|rank| still(bytes(1000 + rank))).collect();
+    assert_eq!(
+        of(many).cause.unwrap().sentence,
+        "Different amounts in MPI_Bcast on MPI_COMM_WORLD: rank 0 has 1,000 B; rank 1 has 1,001 B; rank 2 has 1,002 B; \
+         rank 3 has 1,003 B; 2 more amounts on other ranks"
     );
 }
 

@@ -29,6 +29,8 @@ impl Wait {
     }
 }
 
+type RanksByBytes = BTreeMap<u64, Vec<u32>>;
+
 /// Who waits for whom.
 pub(super) struct WaitGraph<'a> {
     ranks: Vec<Option<&'a RankDoing>>,
@@ -351,6 +353,41 @@ impl<'a> WaitGraph<'a> {
                 .map(|(_, meeting)| self.as_ranks(meeting.here.iter().copied()).collect());
             (meetings.len() > 1).then(|| groups.collect())
         })
+    }
+
+    /// Ranks in the same call of a collective operation that have different amounts, by amount. All ranks of the communicator
+    /// are in it, or those that are cannot go on.
+    pub(super) fn amounts(
+        &self,
+        knot: &[u32],
+        is_still: impl Fn(u32) -> bool,
+    ) -> Option<Vec<Vec<u32>>> {
+        self.meetings.values().find_map(|Meeting { here, missing, .. }| {
+            let here: Vec<u32> = self.as_ranks(here.iter().copied()).collect();
+            if !missing.is_empty() && !here.iter().all(|rank| knot.binary_search(rank).is_ok()) {
+                return None;
+            }
+            let here = here.into_iter().filter(|rank| is_still(*rank));
+            let differ = self.by_call(here).into_values().find(|amounts| amounts.len() > 1)?;
+            Some(differ.into_values().collect())
+        })
+    }
+
+    /// Ranks whose amount is known, by call and amount. Where an amount is told, calls of a function with the same number are
+    /// the same call.
+    fn by_call(
+        &self,
+        ranks: impl Iterator<Item = u32>,
+    ) -> BTreeMap<(Option<&'a str>, u64), RanksByBytes> {
+        let mut calls: BTreeMap<_, RanksByBytes> = BTreeMap::new();
+        for rank in ranks {
+            let Some(now) = self.now(rank) else { continue };
+            if let Some(bytes) = now.bytes {
+                let amounts = calls.entry((now.function.as_deref(), now.number)).or_default();
+                amounts.entry(bytes).or_default().push(rank);
+            }
+        }
+        calls
     }
 
     /// A short circle of stuck ranks of which each waits for the next, near `from`.

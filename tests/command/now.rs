@@ -20,21 +20,8 @@ fn waits_in(function: &str) -> RankNow {
         function: Some(function.into()),
         number: 1204,
         since_ms: 1_700_000_000_000,
-        source: None,
-        dest: None,
-        tag: None,
-        root: None,
-        requests: None,
-        operations: Vec::new(),
-        unknown_requests: 0,
-        earlier: Vec::new(),
-        more_earlier: false,
-        stopped: false,
         communicator: Some(CommunicatorNow::World),
-        members: None,
-        from: None,
-        python: Vec::new(),
-        threads: Vec::new(),
+        ..RankNow::default()
     }
 }
 

@@ -5,6 +5,8 @@
  * tag         rank 1 receives tag 77 from rank 3, which has sent tag 78 and receives from rank 1; the others are in a barrier
  * collectives rank 2 is in MPI_Allreduce, the others are in MPI_Barrier
  * root        each rank calls MPI_Bcast with itself as root but rank 3, which has 0
+ * amounts     rank 2 has half of what the others have in MPI_Bcast: Open MPI waits for the rest
+ * gathered    rank 2 has a little of what the others have in MPI_Allgather: MPICH waits for the rest
  * any         rank 0 receives from any rank, and each of the others from rank 0
  * waitall     rank 0 waits for messages of ranks 1 and 2, which rank 1 has sent and rank 2 has not: it receives from rank 0
  * straggler   rank 3 computes while the others wait in a barrier
@@ -98,6 +100,15 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "root")) {
         static char much[1 << 20];
         MPI_Bcast(much, sizeof much, MPI_CHAR, rank == 3 ? 0 : rank, MPI_COMM_WORLD); /* bcast */
+    } else if (!strcmp(what, "amounts")) {
+        static int much[1 << 18];
+        MPI_Bcast(much, rank == 2 ? 1 << 17 : 1 << 18, MPI_INT, 0, MPI_COMM_WORLD); /* amounts */
+        barrier();
+    } else if (!strcmp(what, "gathered")) {
+        static int own[1 << 18], all[1 << 20];
+        int count = rank == 2 ? 4 : 1 << 18;
+        MPI_Allgather(own, count, MPI_INT, all, count, MPI_INT, MPI_COMM_WORLD); /* gathered */
+        barrier();
     } else if (!strcmp(what, "any")) {
         receive(rank == 0 ? MPI_ANY_SOURCE : 0, 3);
     } else if (!strcmp(what, "waitall")) {

@@ -123,11 +123,36 @@ const fn says_whom(name: &str) -> bool {
     )
 }
 
+/// Where a collective operation has its amount, if that is the same in every rank: the count and the datatype. Of the two that
+/// some have, it is that of the receive buffer, which holds with `MPI_IN_PLACE` too (MPI 4.1, 6.4 and 6.7 to 6.11).
+pub(crate) const fn amount(function: &str) -> Option<[usize; 2]> {
+    match function.as_bytes() {
+        b"MPI_Bcast" | b"MPI_Bcast_c" => Some([1, 2]),
+        b"MPI_Allreduce"
+        | b"MPI_Allreduce_c"
+        | b"MPI_Exscan"
+        | b"MPI_Exscan_c"
+        | b"MPI_Reduce"
+        | b"MPI_Reduce_c"
+        | b"MPI_Reduce_scatter_block"
+        | b"MPI_Reduce_scatter_block_c"
+        | b"MPI_Scan"
+        | b"MPI_Scan_c" => Some([2, 3]),
+        b"MPI_Allgather" | b"MPI_Allgather_c" | b"MPI_Alltoall" | b"MPI_Alltoall_c" => Some([4, 5]),
+        _ => None,
+    }
+}
+
 /// Whether the argument at `position` of a function with these arguments is kept. The number of requests comes before
 /// them. What a function says that starts an operation is kept with its request ([`crate::calls::requests`]).
 pub(crate) const fn is_kept(function: &str, names: &[&str], position: usize) -> bool {
     if StartArguments::new(function, names).is_some() {
         return false;
+    }
+    if let Some([count, datatype]) = amount(function)
+        && (position == count || position == datatype)
+    {
+        return true;
     }
     let mut rest = names;
     let mut at = 0;
@@ -228,6 +253,7 @@ impl NowSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi::functions::functions;
 
     #[test]
     fn arguments_are_found_where_they_were_left() {
@@ -244,6 +270,24 @@ mod tests {
         let waits = ["count", "array_of_requests", "array_of_statuses"];
         let kept = [0, 1, 2].map(|at| is_kept("MPI_Waitall", &waits, at));
         assert_eq!(kept, [true, true, false]);
+    }
+
+    #[test]
+    fn amounts_are_where_the_arguments_say_so() {
+        let mut found = 0;
+        for (_, row) in functions() {
+            let Some(places) = amount(row.name) else { continue };
+            let names = places.map(|at| row.arguments[at]);
+            assert!(
+                [["count", "datatype"], ["recvcount", "datatype"], ["recvcount", "recvtype"]]
+                    .contains(&names),
+                "{}: {names:?}",
+                row.name
+            );
+            assert!(places.iter().all(|at| is_kept(row.name, row.arguments, *at)));
+            found += 1;
+        }
+        assert_eq!(found, 16);
     }
 
     #[test]

@@ -7,11 +7,12 @@ use gyan_results::{CallPlace, CommunicatorNow, FrameNow, OperationNow, Peer, Ran
 
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
-use crate::calls::now::{NOW, NowSeen, ThreadNowSeen};
+use crate::calls::now::{NOW, NowSeen, ThreadNowSeen, amount};
 use crate::calls::requests::{OperationSeen, RingSeen, StartArguments};
 use crate::delivery::keeper::{LookAtRank, Statics};
-use crate::mpi::abi::{Abi, Library, inquiry};
-use crate::mpi::functions::{Function, Row, functions};
+use crate::mpi::abi::{Abi, Library, datatypes, inquiry};
+use crate::mpi::functions::communicators as made;
+use crate::mpi::functions::{Function, Row, functions, processes, topologies};
 use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
 use crate::sys::maps;
 use crate::sys::memory::{read_from, words_from};
@@ -21,6 +22,25 @@ use crate::sys::python;
 const REQUESTS_AT_MOST: u64 = 4096;
 /// How many different operations that were started before are told.
 const EARLIER_AT_MOST: usize = 64;
+
+/// Functions that make communicators which not all ranks may be in.
+const PARTS: [Function; 15] = [
+    made::MPI_Comm_create,
+    made::MPI_Comm_create_from_group,
+    made::MPI_Comm_create_group,
+    made::MPI_Comm_split,
+    made::MPI_Comm_split_type,
+    made::MPI_Intercomm_create,
+    made::MPI_Intercomm_create_from_groups,
+    topologies::MPI_Cart_create,
+    topologies::MPI_Cart_sub,
+    topologies::MPI_Graph_create,
+    processes::MPI_Comm_accept,
+    processes::MPI_Comm_connect,
+    processes::MPI_Comm_join,
+    processes::MPI_Comm_spawn,
+    processes::MPI_Comm_spawn_multiple,
+];
 
 /// For the keeper: where this rank's data are, and what the numbers in them mean.
 pub(super) fn statics(library: &Library) -> Option<Statics> {
@@ -56,6 +76,8 @@ struct ThreadSeen {
     in_fortran: bool,
     now: NowSeen,
     number: u64,
+    /// The ledger of the thread, if the process has no other.
+    only_ledger: Option<usize>,
 }
 
 /// For the keeper.
@@ -110,7 +132,8 @@ fn see(pid: i32, of: &Statics) -> io::Result<(usize, Vec<ThreadSeen>)> {
     let GateSeen { in_mpi, in_fortran, .. } = gate;
     let now = NowSeen::from_words(words_from(pid, now)?);
     let number = calls(pid, ledger, called)?;
-    Ok((distance, vec![ThreadSeen { called, in_mpi, in_fortran, now, number }]))
+    let only_ledger = Some(ledger);
+    Ok((distance, vec![ThreadSeen { called, in_mpi, in_fortran, now, number, only_ledger }]))
 }
 
 /// How often a function was called, by a ledger.
@@ -122,6 +145,7 @@ fn calls(pid: i32, ledger: usize, function: Function) -> io::Result<u64> {
 fn see_threads(pid: i32, distance: usize) -> io::Result<Vec<ThreadSeen>> {
     let listed = (&raw const ledger::LISTED).addr().wrapping_add(distance);
     let ledgers: [usize; ledger::LISTED.len()] = words_from(pid, listed)?;
+    let is_only = ledgers.iter().filter(|ledger| **ledger != 0).count() == 1;
     let mut threads = Vec::new();
     for ledger in ledgers.into_iter().take_while(|ledger| *ledger != 0) {
         let all = words_from(pid, ledger.wrapping_add(ledger::NOW_AT))?;
@@ -129,7 +153,8 @@ fn see_threads(pid: i32, distance: usize) -> io::Result<Vec<ThreadSeen>> {
         let Some(seen) = ThreadNowSeen::from_words(all, read) else { continue };
         let ThreadNowSeen { function: called, in_mpi, in_fortran, now } = seen;
         let number = calls(pid, ledger, called)?;
-        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number });
+        let only_ledger = is_only.then_some(ledger);
+        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number, only_ledger });
     }
     Ok(threads)
 }
@@ -148,22 +173,18 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
         in_mpi: seen.in_mpi,
         function: row.map(|row| row.name.to_owned()),
         number,
-        since_ms: 0,
         source: known("source"),
         dest: known("dest"),
         tag: call.as_ref().and_then(CallSeen::tag),
         root: call.as_ref().and_then(|call| call.integer("root")),
+        bytes: call.as_ref().and_then(CallSeen::bytes),
         requests: call.as_ref().and_then(CallSeen::requests),
         operations,
         unknown_requests,
-        earlier: Vec::new(),
-        more_earlier: false,
-        stopped: false,
         communicator: call.as_ref().and_then(CallSeen::communicator),
         members: call.as_ref().and_then(CallSeen::members),
         from: call.as_ref().and_then(CallSeen::place),
-        python: Vec::new(),
-        threads: Vec::new(),
+        ..RankNow::default()
     }
 }
 
@@ -258,6 +279,20 @@ impl RankProcess<'_> {
         (number == 0).then(|| self.communicators()?.world()).flatten()
     }
 
+    /// Whether calls of a function with the same number are the same call in each rank: by its only ledger, it has made no
+    /// communicator of a part of the ranks. What it calls on `MPI_COMM_SELF` alone is not seen.
+    fn counts_alike(&self, ledger: usize) -> bool {
+        PARTS
+            .iter()
+            .all(|function| calls(self.pid, ledger, *function).is_ok_and(|calls| calls == 0))
+    }
+
+    /// Bytes of an element, if this rank has asked for them.
+    fn datatype_bytes(&self, handle: usize) -> Option<u64> {
+        let at = datatypes::words_at(handle)?.wrapping_add(self.distance);
+        datatypes::size_in(words_from(self.pid, at).ok()?, handle)
+    }
+
     /// The rank that a number means in a communicator.
     fn peer(&self, number: i32, receives: bool, communicator: Option<usize>) -> Option<Peer> {
         if number == self.of.proc_null {
@@ -337,6 +372,40 @@ impl CallSeen<'_> {
         let mut bytes = [0; 4];
         self.process.read(word, &mut bytes)?;
         Some(i32::from_ne_bytes(bytes))
+    }
+
+    /// A number of elements: a word in functions for large counts, in C.
+    fn count(&self, at: usize) -> Option<u64> {
+        let Row { name, arguments, .. } = self.row;
+        let is_large = name.ends_with("_c") && !self.seen.in_fortran;
+        let argument = arguments.get(at)?;
+        if is_large {
+            return Some(self.word(argument)? as u64);
+        }
+        u64::try_from(self.integer(argument)?).ok()
+    }
+
+    /// The handle of the datatype at a position, as C has it.
+    fn datatype(&self, at: usize) -> Option<usize> {
+        let name = self.row.arguments.get(at)?;
+        let is_int = self.process.of.handle_bytes == size_of::<u32>();
+        #[allow(clippy::cast_sign_loss)]
+        match (is_int, self.seen.in_fortran) {
+            (true, _) => Some(self.integer(name)? as u32 as usize),
+            (false, false) => self.word(name),
+            // Of Open MPI it is a number in a table of the library.
+            (false, true) => None,
+        }
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        let [count, datatype] = amount(self.row.name)?;
+        let count = self.count(count)?;
+        let ledger = self.seen.only_ledger.filter(|_| self.seen.in_mpi)?;
+        if !self.process.counts_alike(ledger) {
+            return None;
+        }
+        count.checked_mul(self.process.datatype_bytes(self.datatype(datatype)?)?)
     }
 
     fn peer(&self, name: &str) -> Option<Peer> {

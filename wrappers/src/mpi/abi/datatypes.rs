@@ -17,6 +17,7 @@ const FREE: usize = 0;
 const TAKEN: usize = 1;
 
 /// A predefined datatype. Never changes once it has a handle.
+#[repr(C)]
 struct DatatypeSlot {
     handle: AtomicUsize,
     bytes: AtomicUsize,
@@ -41,6 +42,17 @@ pub(crate) fn known_size(handle: usize) -> Option<u64> {
     // Pairs with the Release in `learn`.
     (place.handle.load(Ordering::Acquire) == handle)
         .then(|| place.bytes.load(Ordering::Relaxed) as u64)
+}
+
+/// For the keeper: where in memory the words of a predefined datatype are that was asked about.
+pub(crate) fn words_at(handle: usize) -> Option<usize> {
+    place(handle).map(|place| std::ptr::from_ref(place).addr())
+}
+
+/// What such words say of a datatype.
+pub(crate) fn size_in(words: [usize; 2], handle: usize) -> Option<u64> {
+    let [found, bytes] = words;
+    (found == handle && ![FREE, TAKEN].contains(&found)).then_some(bytes as u64)
 }
 
 /// Bytes per element of any datatype; remembers those of a predefined one. None when the library does not say.
@@ -77,6 +89,8 @@ mod tests {
         learn(place(first).unwrap(), first, 4);
         learn(place(first).unwrap(), other, 8);
         assert_eq!((known_size(first), known_size(other)), (Some(4), None));
+        assert_eq!([first, other].map(|handle| size_in([first, 4], handle)), [Some(4), None]);
+        assert_eq!(size_in([FREE, 0], FREE), None);
         // The library's handles are `int`, and the upper half of the word is not part of it.
         assert_eq!(known_size(first | 1 << 40), None);
     }
