@@ -144,7 +144,7 @@ fn different_amounts_in_a_collective_operation_are_said() {
         let waiting = Waiting::launch(&mpi.mpirun(RANKS), &program, &[]);
         let cause = cause_of(&waiting, what);
         assert_eq!((cause.kind, &cause.ranks[..]), (HangKind::Amounts, &[2][..]), "{cause:?}");
-        let line = line_of(what);
+        let line = line_of("stuck.c", what);
         let expected = format!(
             "Different amounts in {function} on MPI_COMM_WORLD: rank 2 has {few} B at stuck.c:{line}; \
              ranks {others} have 1,048,576 B at stuck.c:{line}"
