@@ -382,9 +382,10 @@ impl ThreadInside {
     /// Where the call comes from. `is_noted`: its return address was recorded, as that of a receive that is watched.
     #[inline]
     pub(crate) fn origin(&self, is_noted: bool) -> Origin {
-        match is_noted {
-            true => Origin::Address(self.here.caller.get()),
-            false => Origin::OnStack(self.here.stack.get()),
+        if is_noted {
+            Origin::Address(self.here.caller.get())
+        } else {
+            Origin::OnStack(self.here.stack.get())
         }
     }
 }

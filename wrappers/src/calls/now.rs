@@ -187,11 +187,13 @@ impl ThreadNowSeen {
     ) -> Option<ThreadNowSeen> {
         let [number, origin, at, form] = all;
         let function = Function(number.checked_sub(1)?);
-        let caller = match form & ON_STACK != 0 {
+        let caller = if form & ON_STACK == 0 {
+            origin
+        } else if at == 0 || origin == 0 {
             // Something else is there once the call has returned.
-            true if at == 0 || origin == 0 => 0,
-            true => read(origin)?,
-            false => origin,
+            0
+        } else {
+            read(origin)?
         };
         let length = if at == 0 { 0 } else { form & (COUNTED - 1) };
         let mut words = [0; WORDS];
