@@ -689,6 +689,7 @@ Examples:
   gyan now                      the newest run below this directory
   gyan now gyan-app-1234        from any host that sees the directory
   gyan now --stacks             also how the ranks on this host got to where they are
+  gyan now --threads            the same of all their threads
   gyan now --format json DIR    for a program, schema gyan.now/1
 
 The keepers look at their ranks once a second. A rank that has not moved for 10 s is part of a deadlock if none of
@@ -701,6 +702,10 @@ pub(crate) struct NowOptions {
     /// is said for how long
     #[arg(long)]
     pub(crate) stacks: bool,
+    /// Show the call stacks of all threads, also of those that do not call MPI; of a thread that a library keeps for
+    /// itself it is the library. Includes --stacks
+    #[arg(long)]
+    pub(crate) threads: bool,
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
     pub(crate) format: Asked<ListFormat>,

@@ -164,17 +164,20 @@ pub struct JobNow {
     pub without_stack: Vec<WithoutStack>,
 }
 
-/// Ranks whose main threads have the same call stack.
+/// Ranks with threads that have the same call stack.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StackNow {
     /// These ranks.
     pub ranks: Vec<u32>,
-    /// From the outermost function, `main`, to the one that the ranks are in; of MPI only the function that was called.
+    /// How many threads of these ranks have it; if all threads were not asked for, each rank's main thread.
+    pub threads: u64,
+    /// From the outermost function, `main` or that of the thread, to the one that the threads are in; of MPI only the function
+    /// that was called. Of a thread that a library keeps for itself it is the library.
     pub frames: Vec<FrameNow>,
-    /// Whether it does not begin at `main`, because the rest could not be read.
+    /// Whether it does not begin there, because the rest could not be read.
     pub is_cut: bool,
-    /// For how many microseconds one of these ranks was stopped at most.
+    /// For how many microseconds one of these threads was stopped at most.
     pub stopped_us: u64,
 }
 

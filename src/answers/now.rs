@@ -1,5 +1,6 @@
 //! What `gyan now` shows: the cause first, then what the ranks do.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use gyan_results::{JobNow, WithoutStack};
@@ -7,7 +8,7 @@ use gyan_results::{JobNow, WithoutStack};
 use crate::document::value::{line, row, seconds};
 use crate::document::{Kind, Section, Value, View, column};
 use crate::parts::{cause, groups};
-use crate::stacks::tree;
+use crate::stacks::{TreeRow, tree};
 use crate::words::ranges;
 
 /// More rows of a tree are no longer read.
@@ -37,12 +38,11 @@ fn stacks(now: &JobNow) -> Option<Section<'_>> {
         .map(|WithoutStack { ranks: of, why }| line!["rank ", ranges(of), " has no stack: ", why]);
     let mut notes: Vec<Value> = lacks.collect();
     let stopped_us = now.stacks.iter().map(|stack| stack.stopped_us).max();
+    let has_threads = has_threads(now);
     if let Some(stopped_us) = stopped_us {
-        notes.push(line![
-            "each rank was stopped for ",
-            seconds(stopped_us as f64 / 1e6),
-            " at most"
-        ]);
+        let each = if has_threads { "each thread" } else { "each rank" };
+        let stopped = seconds(stopped_us as f64 / 1e6);
+        notes.push(line![each, " was stopped for ", stopped, " at most"]);
     }
     let tree = tree(&now.stacks);
     let more = tree.len().saturating_sub(ROWS_AT_MOST);
@@ -50,10 +50,24 @@ fn stacks(now: &JobNow) -> Option<Section<'_>> {
         notes.insert(0, line![more, " more rows: --format json has every stack"]);
     }
     let rows = tree.into_iter().take(ROWS_AT_MOST);
+    let mut columns = vec![column("FUNCTION", Kind::Text), column("RANKS", Kind::Text)];
+    columns.extend(has_threads.then(|| column("THREADS", Kind::Integer)));
+    let cells = |TreeRow { function, ranks, threads }| {
+        let mut cells = row![function, ranks.unwrap_or_default()];
+        cells.extend(has_threads.then(|| threads.map_or_else(|| "".into(), Value::from)));
+        cells
+    };
     (!notes.is_empty()).then(|| Section {
         title: "Call stacks of the ranks on this host".into(),
-        columns: vec![column("FUNCTION", Kind::Text), column("RANKS", Kind::Text)],
-        rows: rows.map(|row| row![row.function, row.ranks.unwrap_or_default()]).collect(),
+        columns,
+        rows: rows.map(cells).collect(),
         notes,
     })
+}
+
+/// Whether a rank has stacks of several threads.
+fn has_threads(now: &JobNow) -> bool {
+    let ranks: BTreeSet<u32> = now.stacks.iter().flat_map(|stack| &stack.ranks).copied().collect();
+    let threads: u64 = now.stacks.iter().map(|stack| stack.threads).sum();
+    threads > ranks.len() as u64
 }

@@ -4,6 +4,7 @@ use crate::cli::NowOptions;
 use crate::error::Error;
 use crate::input::directory::{Directory, newest_running};
 use crate::launch::keepers;
+use crate::stacks::WhichThreads;
 use crate::{DONE, INCOMPLETE, answers, hang, print, stacks};
 
 pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
@@ -23,8 +24,9 @@ pub(crate) fn now(options: &NowOptions) -> Result<u8, Error> {
             remedy,
         ));
     };
-    if options.stacks {
-        (now.stacks, now.without_stack) = stacks::taken(&directory, &now.ranks);
+    if options.stacks || options.threads {
+        let which = if options.threads { WhichThreads::All } else { WhichThreads::Main };
+        (now.stacks, now.without_stack) = stacks::taken(&directory, &now.ranks, which);
     }
     print::listing(format, &answers::now(&now, &path), &now)?;
     Ok(if now.ranks.len() as u64 == u64::from(now.size) { DONE } else { INCOMPLETE })

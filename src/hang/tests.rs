@@ -224,9 +224,13 @@ fn a_rank_is_stuck_if_all_of_its_threads_are() {
     assert_eq!(cause_of(vec![with(receive(1), vec![barrier()]), receive(0)]), deadlock);
     assert_eq!(cause_of(vec![with(receive(1), vec![own_code()]), receive(0)]), None);
     // Its other thread sends what rank 1 waits for.
-    let send =
-        Doing::Still(RankNow { dest: Some(Peer::World(1)), tag: Some(7), ..call("MPI_Send") });
-    assert_eq!(cause_of(vec![with(receive(1), vec![send]), receive(0)]), None);
+    let send = |dest| {
+        let dest = Some(Peer::World(dest));
+        Doing::Still(RankNow { dest, tag: Some(7), ..call("MPI_Send") })
+    };
+    assert_eq!(cause_of(vec![with(receive(1), vec![send(1)]), receive(0)]), None);
+    // Or what it itself waits for.
+    assert_eq!(cause_of(vec![with(receive(0), vec![send(0)]), receive(0)]), None);
     let now = of(vec![with(receive(1), vec![barrier()]), receive(0)]);
     let first = now.groups.iter().find(|group| group.ranks == [0]).unwrap();
     assert_eq!(

@@ -487,13 +487,12 @@ impl Messages {
     }
 
     /// Whether a message of a rank's call meets one of its peer's, also one that the peer does not wait for: a large one may take
-    /// long, and goes on in whatever call the peer is.
+    /// long, and goes on in whatever call the peer is. The peer may be another thread of the same rank.
     fn may_be_under_way(&self, own: usize) -> bool {
         self.of_calls.get(own).into_iter().flatten().any(|half| {
             let meets = |other: &usize| {
-                let other = *other;
-                let mut others = self.all.get(other).into_iter().flatten();
-                other != own && others.any(|others| half.matches(own, others, other))
+                let mut others = self.all.get(*other).into_iter().flatten();
+                others.any(|others| half.matches(own, others, *other))
             };
             match half.peer {
                 // Of what is not known, a receive matters: who waits for a message that was sent long ago has it.

@@ -13,6 +13,18 @@ use crate::symbols::{StackFrame, Symbols};
 pub(super) struct Program<'a> {
     pub(super) maps: &'a Maps,
     pub(super) symbols: &'a mut Symbols,
+    /// The path of its file.
+    pub(super) executable: &'a str,
+}
+
+/// The functions of the C library that start a thread.
+const THREAD_STARTS: [&str; 5] = ["start_thread", "clone", "clone3", "__clone", "__clone3"];
+
+/// The functions on a stack, the outermost first.
+struct Owned {
+    frames: Vec<OwnedFrame>,
+    /// Whether `main`, or what starts a thread, was among them.
+    has_beginning: bool,
 }
 
 /// A function on the stack, and whose it is.
@@ -25,36 +37,93 @@ pub(super) struct OwnedFrame {
     pub(super) frame: StackFrame,
 }
 
+impl OwnedFrame {
+    /// Whether it may be the program's: most libraries come without the lines of their sources.
+    fn may_be_of_program(&self) -> bool {
+        let has_line = self.owner == Owner::Program && self.frame.file.is_some();
+        self.is_in_program || self.owner == Owner::Python || has_line
+    }
+}
+
 impl Program<'_> {
     /// The functions at these addresses, of which the innermost comes first; the outermost comes first in what is returned. And
     /// whether `main` is among them. `now`: what the rank does; its functions of Python stand for those of the interpreter.
-    pub(super) fn frames(self, addresses: &[u64], now: Option<&RankNow>) -> (Vec<FrameNow>, bool) {
+    pub(super) fn frames(
+        &mut self,
+        addresses: &[u64],
+        now: Option<&RankNow>,
+    ) -> (Vec<FrameNow>, bool) {
+        let Owned { frames, has_beginning } = self.owned(addresses);
+        let mut shown = shown(frames);
+        if let Some(now) = now {
+            shown.put_python(now);
+        }
+        (shown.frames, has_beginning)
+    }
+
+    /// The same of a thread that did not begin in `main`. Of one that a library keeps for itself it is only that library.
+    pub(super) fn frames_of_thread(&mut self, addresses: &[u64]) -> ThreadStack {
+        let Owned { frames, has_beginning } = self.owned(addresses);
+        match library_of(&frames) {
+            Some(library) => ThreadStack {
+                frames: vec![of_name(library)],
+                has_beginning: true,
+                is_of_library: true,
+            },
+            None => {
+                ThreadStack { frames: shown(frames).frames, has_beginning, is_of_library: false }
+            }
+        }
+    }
+
+    fn owned(&mut self, addresses: &[u64]) -> Owned {
         let mut frames = Vec::new();
         let mut main = None;
+        let mut has_beginning = false;
         for address in addresses.iter().rev() {
             let Some(mapping) = self.maps.at(*address) else {
                 frames.push(of_nothing(*address));
                 continue;
             };
             for frame in names(self.symbols, mapping, *address).into_iter().rev() {
+                let starts_thread = THREAD_STARTS.contains(&frame.function.as_str());
+                if main.is_none() && (frame.function == "main" || starts_thread) {
+                    has_beginning = true;
+                    frames.clear();
+                }
+                if starts_thread {
+                    continue;
+                }
                 if frame.function == "main" && main.is_none() {
                     main = Some(mapping.path.as_str());
-                    frames.clear();
                 }
                 frames.push(OwnedFrame {
                     owner: Owner::of_file(&mapping.path),
                     name: file_name(&mapping.path),
-                    is_in_program: main == Some(&mapping.path),
+                    is_in_program: main.unwrap_or(self.executable) == mapping.path,
                     frame,
                 });
             }
         }
-        let mut shown = shown(frames);
-        if let Some(now) = now {
-            shown.put_python(now);
-        }
-        (shown.frames, main.is_some())
+        Owned { frames, has_beginning }
     }
+}
+
+/// The stack of a thread that did not begin in `main`.
+pub(super) struct ThreadStack {
+    pub(super) frames: Vec<FrameNow>,
+    pub(super) has_beginning: bool,
+    pub(super) is_of_library: bool,
+}
+
+/// The name of the library that keeps a thread for itself; none if the program is on its stack.
+pub(super) fn library_of(frames: &[OwnedFrame]) -> Option<String> {
+    if frames.iter().any(OwnedFrame::may_be_of_program) {
+        return None;
+    }
+    let mut named = frames.iter().filter(|frame| !frame.name.is_empty());
+    let first = named.clone().find(|frame| frame.owner != Owner::Beginning);
+    first.or_else(|| named.next()).map(|frame| frame.name.clone())
 }
 
 /// The innermost first.

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// For so long the processor is not given away: a thread stops within microseconds.
 const SPINS: Duration = Duration::from_micros(200);
 const BETWEEN_TRIES: Duration = Duration::from_micros(50);
+/// `__WALL`: without it, Linux before 4.7 waits for main threads only.
+const ANY_THREAD: WaitOptions = WaitOptions::from_bits_retain(0x4000_0000);
 /// Below the stack pointer, functions that call no other may have data (System V ABI, 3.2.2).
 pub(super) const RED_ZONE: u64 = 128;
 
@@ -59,21 +61,21 @@ impl Copied {
     }
 }
 
-/// Copies registers and stack of the main thread of a process. `end_of`: where the memory at an address ends.
+/// Copies registers and stack of a thread. `end_of`: where the memory at an address ends.
 pub(super) fn copy(
-    pid: u32,
+    thread: u32,
     end_of: impl Fn(u64) -> Option<u64>,
     bytes_at_most: usize,
 ) -> io::Result<Copied> {
     let mut stack = Vec::with_capacity(bytes_at_most.min(256 << 10));
     let clock = Instant::now();
-    let thread = Stopped::stop(pid)?;
-    let registers = registers(thread.pid)?;
+    let stopped = Stopped::stop(thread)?;
+    let registers = registers(stopped.pid)?;
     let begin = registers.sp.saturating_sub(RED_ZONE);
     let end = end_of(registers.sp).unwrap_or(registers.sp);
     stack.resize(usize::try_from(end.saturating_sub(begin)).unwrap_or(0).min(bytes_at_most), 0);
-    let copied = read(pid, begin, &mut stack);
-    drop(thread);
+    let copied = read(thread, begin, &mut stack);
+    drop(stopped);
     let stopped = clock.elapsed();
     stack.truncate(copied.unwrap_or(0));
     Ok(Copied { registers, begin, stack, end, stopped })
@@ -114,7 +116,7 @@ impl Stopped {
         let begun = Instant::now();
         loop {
             let waited = rustix::process::Pid::from_raw(pid.as_raw());
-            if let Some((_, status)) = waitpid(waited, WaitOptions::NOHANG)? {
+            if let Some((_, status)) = waitpid(waited, WaitOptions::NOHANG | ANY_THREAD)? {
                 let Some(signal) = status.stopping_signal() else {
                     return Err(io::Error::from_raw_os_error(nix::libc::ESRCH));
                 };

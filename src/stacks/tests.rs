@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use gyan_results::{FrameNow, RankNow, StackNow};
 use tempfile::TempDir;
 
-use super::program::{OwnedFrame, shown};
-use super::{StackReader, tree};
+use super::program::{OwnedFrame, library_of, shown};
+use super::{StackReader, Taken, ThreadKind, WhichThreads, threads, tree};
 use crate::symbols::StackFrame;
 use crate::symbols::stacks::Owner;
 
@@ -43,10 +43,37 @@ impl Drop for Running {
     }
 }
 
+/// The other thread is in `work` before the main one is asleep.
+const THREADS: &str = r#"#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int deep;
+static int ready[2];
+__attribute__((noinline)) void work(void) {
+    write(ready[1], "", 1), pause();
+    deep++;
+}
+static void *worker(void *unused) {
+    work();
+    deep++;
+    return unused;
+}
+int main(void) {
+    pthread_t other;
+    char byte;
+    pipe(ready);
+    pthread_create(&other, NULL, worker, NULL);
+    read(ready[0], &byte, 1);
+    puts("asleep");
+    fflush(stdout), sleep(300);
+    return deep;
+}
+"#;
+
 /// Starts the program, and returns when it is about to sleep.
-fn started(place: &Path, options: &[&str]) -> Running {
+fn started(place: &Path, text: &str, options: &[&str]) -> Running {
     let (source, program) = (place.join("program.c"), place.join("program"));
-    fs::write(&source, PROGRAM).unwrap();
+    fs::write(&source, text).unwrap();
     let mut compiler = Command::new("cc");
     compiler.args(options).arg(&source).arg("-o").arg(&program);
     assert!(compiler.status().unwrap().success());
@@ -57,23 +84,76 @@ fn started(place: &Path, options: &[&str]) -> Running {
     Running(child)
 }
 
-/// The functions of the program on its stack, with their lines; none where ptrace is forbidden.
-fn functions(options: &[&str]) -> Option<Vec<(String, Option<u32>)>> {
-    let place = TempDir::new().unwrap();
-    let running = started(place.path(), options);
-    let taken = match StackReader::default().stack(running.0.id(), None) {
-        Ok(taken) => taken,
+/// The stacks of a process, none of which is cut; none where ptrace is forbidden.
+fn stacks_of(running: &Running) -> Option<Vec<Taken>> {
+    let id = running.0.id();
+    let stacks = StackReader::default().stacks(id, None, WhichThreads::All);
+    let stacks = match stacks.into_iter().collect::<Result<Vec<Taken>, String>>() {
+        Ok(stacks) => stacks,
         Err(why) if why.contains("forbid") => {
             eprintln!("skipped: {why}");
             return None;
         }
         Err(why) => panic!("{why}"),
     };
-    assert!(!taken.is_cut, "{:?}", taken.frames);
-    let state = fs::read_to_string(format!("/proc/{}/status", running.0.id())).unwrap();
-    assert!(state.contains("TracerPid:\t0\n"), "{state}");
-    let of_program = taken.frames.into_iter().take(3);
-    Some(of_program.map(|frame| (frame.function, frame.line)).collect())
+    for thread in threads(id) {
+        let state = fs::read_to_string(format!("/proc/{id}/task/{thread}/status")).unwrap();
+        assert!(state.contains("TracerPid:\t0\n"), "{state}");
+    }
+    assert!(stacks.iter().all(|taken| !taken.is_cut), "{:?}", functions_of(&stacks));
+    Some(stacks)
+}
+
+fn functions_of(stacks: &[Taken]) -> Vec<Vec<(String, Option<u32>)>> {
+    let of = |taken: &Taken| {
+        let frames = taken.frames.iter();
+        frames.map(|frame| (frame.function.clone(), frame.line)).collect()
+    };
+    stacks.iter().map(of).collect()
+}
+
+/// The functions of the program on its stack, with their lines; none where ptrace is forbidden.
+fn functions(options: &[&str]) -> Option<Vec<(String, Option<u32>)>> {
+    let place = TempDir::new().unwrap();
+    let running = started(place.path(), PROGRAM, options);
+    let mut functions = functions_of(&stacks_of(&running)?);
+    assert_eq!(functions.len(), 1);
+    functions.pop().map(|functions| functions.into_iter().take(3).collect())
+}
+
+#[test]
+fn each_thread_begins_at_its_own_function() {
+    for options in [&["-g", "-O0"][..], &["-g", "-O2", "-static"]] {
+        let place = TempDir::new().unwrap();
+        let running = started(place.path(), THREADS, &[options, &["-pthread"]].concat());
+        let Some(stacks) = stacks_of(&running) else { return };
+        let kinds: Vec<ThreadKind> = stacks.iter().map(|taken| taken.kind).collect();
+        assert_eq!(kinds, [ThreadKind::Main, ThreadKind::OfProgram]);
+        let functions = functions_of(&stacks);
+        assert_eq!(functions[0][0], ("main".to_owned(), Some(22)), "{functions:?}");
+        let worker = [("worker", 11), ("work", 7)].map(|(name, line)| (name.into(), Some(line)));
+        assert_eq!(functions[1][..2], worker, "{functions:?}");
+    }
+}
+
+#[test]
+fn a_thread_without_the_program_is_its_librarys() {
+    let progress = || {
+        vec![
+            owned(Owner::Beginning, "libc.so.6", "libc.so.6+0x10"),
+            OwnedFrame {
+                is_in_program: false,
+                ..owned(Owner::Program, "libopen-pal.so.40", "progress_engine")
+            },
+            owned(Owner::Beginning, "libc.so.6", "epoll_wait"),
+        ]
+    };
+    assert_eq!(library_of(&progress()).as_deref(), Some("libopen-pal.so.40"));
+    let mut calling = progress();
+    calling.push(owned(Owner::Program, "app", "callback"));
+    assert_eq!(library_of(&calling), None);
+    let timer = [owned(Owner::Beginning, "libc.so.6", "timer_helper")];
+    assert_eq!(library_of(&timer).as_deref(), Some("libc.so.6"));
 }
 
 fn lines(expected: [(&str, u32); 3]) -> Vec<(String, Option<u32>)> {
@@ -101,8 +181,9 @@ fn a_stack_larger_than_the_first_copy_is_copied_again() {
 fn a_process_that_has_ended_has_a_reason() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let why = StackReader::default().stack(child.id(), None).err().unwrap();
-    assert_eq!(why, "it has just ended");
+    let mut stacks = StackReader::default().stacks(child.id(), None, WhichThreads::All);
+    let why = stacks.pop().and_then(Result::err);
+    assert_eq!((why.as_deref(), stacks.len()), (Some("it has just ended"), 0));
 }
 
 fn owned(owner: Owner, name: &str, function: &str) -> OwnedFrame {
@@ -172,7 +253,8 @@ fn stack(ranks: &[u32], frames: &[(&str, u32)]) -> StackNow {
         inlined: false,
     };
     let frames = frames.iter().map(frame).collect();
-    StackNow { ranks: ranks.into(), frames, is_cut: false, stopped_us: 9 }
+    let threads = ranks.len() as u64;
+    StackNow { ranks: ranks.into(), threads, frames, is_cut: false, stopped_us: 9 }
 }
 
 fn rows(stacks: &[StackNow]) -> Vec<(String, Option<String>)> {
@@ -198,4 +280,16 @@ fn stacks_are_one_from_the_root_to_where_they_part() {
         rows(&[cut]),
         [row("(what called it could not be read)", Some("7")), row("  solve (app.c:80)", None)]
     );
+}
+
+#[test]
+fn threads_are_counted_at_each_branch() {
+    let workers = |threads, frames: &[(&str, u32)]| StackNow { threads, ..stack(&[0, 1], frames) };
+    let stacks = [
+        stack(&[0, 1], &[("main", 9)]),
+        workers(6, &[("worker", 20), ("solve", 80)]),
+        workers(2, &[("worker", 20)]),
+    ];
+    let threads: Vec<_> = tree(&stacks).into_iter().map(|row| row.threads).collect();
+    assert_eq!(threads, [Some(2), Some(8), Some(6)]);
 }

@@ -18,6 +18,8 @@ pub(crate) struct TreeRow {
     pub(crate) function: String,
     /// The ranks that are in it; none where they are those of the caller.
     pub(crate) ranks: Option<String>,
+    /// How many of their threads; none where they are as many as in the caller.
+    pub(crate) threads: Option<u64>,
 }
 
 #[derive(Default)]
@@ -25,6 +27,7 @@ struct Branch<'a> {
     frame: Option<&'a FrameNow>,
     lines: BTreeSet<u32>,
     ranks: BTreeSet<u32>,
+    threads: u64,
     children: Vec<Branch<'a>>,
 }
 
@@ -32,7 +35,7 @@ struct Branch<'a> {
 pub(crate) fn tree(stacks: &[StackNow]) -> Vec<TreeRow> {
     let mut root = Branch::default();
     for stack in stacks {
-        root.grow(stack.is_cut, &stack.frames, &stack.ranks);
+        root.grow(stack.is_cut, &stack.frames, stack);
     }
     root.sort();
     let mut rows = Vec::new();
@@ -43,7 +46,7 @@ pub(crate) fn tree(stacks: &[StackNow]) -> Vec<TreeRow> {
 }
 
 impl<'a> Branch<'a> {
-    fn grow(&mut self, is_cut: bool, frames: &'a [FrameNow], ranks: &[u32]) {
+    fn grow(&mut self, is_cut: bool, frames: &'a [FrameNow], stack: &StackNow) {
         // Without a frame: what is above is not known.
         let (frame, rest) = match frames.split_first() {
             _ if is_cut => (None, frames),
@@ -60,22 +63,27 @@ impl<'a> Branch<'a> {
         });
         let Some(child) = self.children.get_mut(at) else { return };
         child.lines.extend(frame.and_then(|frame| frame.line));
-        child.ranks.extend(ranks);
-        child.grow(false, rest, ranks);
+        child.ranks.extend(&stack.ranks);
+        child.threads += stack.threads;
+        child.grow(false, rest, stack);
     }
 
-    /// The branch with the lowest rank comes first.
+    /// The branch with the lowest rank comes first; of several the one that was there first.
     fn sort(&mut self) {
-        self.children.sort_by(|one, other| one.ranks.cmp(&other.ranks));
+        self.children.sort_by_key(|child| child.ranks.first().copied());
         self.children.iter_mut().for_each(Branch::sort);
     }
 
-    fn write(&self, depth: usize, caller: Option<&BTreeSet<u32>>, rows: &mut Vec<TreeRow>) {
-        let ranks =
-            (caller != Some(&self.ranks)).then(|| ranges(&Vec::from_iter(self.ranks.clone())));
-        rows.push(TreeRow { function: format!("{}{}", "  ".repeat(depth), self.text()), ranks });
+    fn write(&self, depth: usize, caller: Option<&Branch>, rows: &mut Vec<TreeRow>) {
+        let ranks = caller.is_none_or(|caller| caller.ranks != self.ranks);
+        let threads = caller.is_none_or(|caller| caller.threads != self.threads);
+        rows.push(TreeRow {
+            function: format!("{}{}", "  ".repeat(depth), self.text()),
+            ranks: ranks.then(|| ranges(&Vec::from_iter(self.ranks.clone()))),
+            threads: threads.then_some(self.threads),
+        });
         for child in &self.children {
-            child.write(depth + 1, Some(&self.ranks), rows);
+            child.write(depth + 1, Some(self), rows);
         }
     }
 

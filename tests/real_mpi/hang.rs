@@ -30,8 +30,7 @@ const BARRIER: (&str, &str) = ("MPI_Barrier", "barrier");
 const CASES: &[Case] = &[
     Case { what: "cycle", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[RECEIVE] },
     Case { what: "barrier", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE, BARRIER] },
-    // The line of a call in several threads is often missing.
-    Case { what: "threads", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[] },
+    Case { what: "threads", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[RECEIVE] },
     Case { what: "tag", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE] },
     Case {
         what: "collectives",

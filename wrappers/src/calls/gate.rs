@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicUsize, Ordering};
 use crate::calls::budget::budget;
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
+use crate::calls::now::Origin;
 use crate::calls::sites::Noted;
 use crate::calls::thread::{self, Here};
 use crate::calls::traffic::Sent;
@@ -375,6 +376,18 @@ pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
     }
     here.inside.set(true);
     Some(ThreadInside { here, ledger })
+}
+
+impl ThreadInside {
+    /// Where the call comes from. `is_noted`: its return address was recorded, as that of a receive that is watched.
+    #[inline]
+    pub(crate) fn origin(&self, is_noted: bool) -> Origin {
+        if is_noted {
+            Origin::Address(self.here.caller.get())
+        } else {
+            Origin::OnStack(self.here.stack.get())
+        }
+    }
 }
 
 impl Drop for ThreadInside {

@@ -52,21 +52,32 @@ const COUNTED_BEFORE: usize = 1;
 pub(crate) struct ThreadNow {
     /// The function, plus 1; 0 before the first call and after the end of the thread.
     function: AtomicUsize,
-    caller: AtomicUsize,
+    /// As its [`Origin`] says.
+    origin: AtomicUsize,
     /// Where its arguments are; 0 while the thread is in its own code.
     words: AtomicUsize,
-    /// How many of them there are, whether the call is counted already, and whether it is from Fortran.
+    /// How many of them there are, whether the call is counted already, whether it is from Fortran, and what `origin` is.
     form: AtomicUsize,
 }
 
 const COUNTED: usize = 1 << 8;
 const FORTRAN: usize = 1 << 9;
+const ON_STACK: usize = 1 << 10;
+
+/// Where a call comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin {
+    /// This is its return address; 0 if it is not known.
+    Address(usize),
+    /// Its return address lies here on the stack; 0 if that is not known.
+    OnStack(usize),
+}
 
 impl ThreadNow {
     pub(crate) const fn new() -> ThreadNow {
         ThreadNow {
             function: AtomicUsize::new(0),
-            caller: AtomicUsize::new(0),
+            origin: AtomicUsize::new(0),
             words: AtomicUsize::new(0),
             form: AtomicUsize::new(0),
         }
@@ -78,15 +89,20 @@ impl ThreadNow {
         &'a self,
         function: Function,
         words: &[usize],
-        caller: usize,
+        origin: Origin,
         is_counted: bool,
         in_fortran: bool,
     ) -> ThreadCall<'a> {
+        let (origin, place) = match origin {
+            Origin::Address(address) => (address, 0),
+            Origin::OnStack(at) => (at, ON_STACK),
+        };
         let form = words.len().min(WORDS)
             | if is_counted { COUNTED } else { 0 }
-            | if in_fortran { FORTRAN } else { 0 };
+            | if in_fortran { FORTRAN } else { 0 }
+            | place;
         self.function.store(function.0 + 1, Ordering::Relaxed);
-        self.caller.store(caller, Ordering::Relaxed);
+        self.origin.store(origin, Ordering::Relaxed);
         self.form.store(form, Ordering::Relaxed);
         self.words.store(words.as_ptr().expose_provenance(), Ordering::Relaxed);
         ThreadCall(self)
@@ -194,8 +210,16 @@ impl ThreadNowSeen {
         all: [usize; 4],
         read: impl Fn(usize) -> Option<usize>,
     ) -> Option<ThreadNowSeen> {
-        let [number, caller, at, form] = all;
+        let [number, origin, at, form] = all;
         let function = Function(number.checked_sub(1)?);
+        let caller = if form & ON_STACK == 0 {
+            origin
+        } else if at == 0 || origin == 0 {
+            // Something else is there once the call has returned.
+            0
+        } else {
+            read(origin)?
+        };
         let length = if at == 0 { 0 } else { form & (COUNTED - 1) };
         let mut words = [0; WORDS];
         for (number, word) in words.iter_mut().take(length).enumerate() {
@@ -294,12 +318,12 @@ mod tests {
     fn a_thread_is_in_its_call_until_that_returns() {
         let thread = ThreadNow::new();
         let seen = || {
-            let all = [&thread.function, &thread.caller, &thread.words, &thread.form];
+            let all = [&thread.function, &thread.origin, &thread.words, &thread.form];
             let all = all.map(|word| word.load(Ordering::Relaxed));
             ThreadNowSeen::from_words(all, |at| Some(at.wrapping_sub(all[2])))
         };
         assert!(seen().is_none());
-        let call = thread.enter(Function(3), &[7; 2], 64, true, false);
+        let call = thread.enter(Function(3), &[7; 2], Origin::Address(64), true, false);
         let now = seen().unwrap();
         assert_eq!((now.function.0, now.in_mpi, now.in_fortran), (3, true, false));
         // Each word is read at its place.
@@ -307,6 +331,13 @@ mod tests {
         assert_eq!(now.now.returns_to(|_| None), Some(64));
         drop(call);
         assert!(!seen().unwrap().in_mpi);
+        let words = [7; 2];
+        // Two words behind the arguments.
+        let on_stack = Origin::OnStack(words.as_ptr().addr() + 16);
+        let call = thread.enter(Function(3), &words, on_stack, true, false);
+        assert_eq!(seen().unwrap().now.returns_to(|_| None), Some(16));
+        drop(call);
+        assert_eq!(seen().unwrap().now.returns_to(|_| None), None);
         thread.ends();
         assert!(seen().is_none());
     }

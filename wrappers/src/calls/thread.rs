@@ -26,6 +26,9 @@ thread_cells! {
         pub(crate) holds_run: Cell<bool>,
         /// The return address of the last call on a path other than the fast one; 0 when that is not known.
         pub(crate) caller: Cell<usize>,
+        /// Where on its stack the return address of its last call on the fast path lies, if it is one of several threads;
+        /// 0 where that is not recorded.
+        pub(crate) stack: Cell<usize>,
     }
 }
 

@@ -198,8 +198,7 @@ macro_rules! fast {
             let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
             let ledger = inside.ledger;
             let words = [$(Argument::word($arg)),*];
-            // Where it comes from is not known here.
-            let _now = ledger.now.enter($function, &words, 0, true, false);
+            let _now = ledger.now.enter($function, &words, inside.origin(WATCHED), true, false);
             let next = || forward::<WATCHED>(false, $($arg),*);
             gate::forward(inside, ledger, next, $moved)
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
-use crate::calls::now::{NOW, ThreadCall};
+use crate::calls::now::{NOW, Origin, ThreadCall};
 use crate::calls::requests::{self as operations, StartArguments};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
@@ -226,7 +226,8 @@ fn enters(
     is_counted: bool,
 ) -> ThreadCall<'static> {
     let in_fortran = arguments.language() == Language::Fortran;
-    ledger.now.enter(entry.function, arguments.words(), caller, is_counted, in_fortran)
+    let origin = Origin::Address(caller);
+    ledger.now.enter(entry.function, arguments.words(), origin, is_counted, in_fortran)
 }
 
 /// Notes the operation that a call starts, if it starts one, for the only thread that calls MPI.

@@ -238,7 +238,12 @@ macro_rules! entrance {
                 "jmp {other}",
                 "3:",
                 "cmp byte ptr [rip + {gate}], {threaded}",
-                "je {thread}",
+                "jne 4f",
+                // r11 holds no argument. The variable is that of `crate::calls::thread`.
+                "mov r11, qword ptr [rip + gyan_thread@GOTTPOFF]",
+                "mov qword ptr fs:[r11 + {stack}], rsp",
+                "jmp {thread}",
+                "4:",
                 "cmp byte ptr [rip + {gate}], {in_fortran}",
                 "jne {other}",
                 "jmp qword ptr [rip + {entry} + {next}]",
@@ -276,6 +281,7 @@ macro_rules! entrance {
                 pushed = const STACK.1,
                 entry = sym ENTRY,
                 next = const std::mem::offset_of!(Entry, next) + Next::CALLABLE,
+                stack = const std::mem::offset_of!($crate::calls::thread::Thread, stack),
                 thread = sym threaded::<false>,
                 other = sym other,
             )
@@ -438,11 +444,15 @@ mod tests {
     use super::super::words::as_words;
     use crate::calls::gate::{self, Fast};
     use crate::calls::ledger::{self, NO_FUNCTION};
+    #[cfg(target_arch = "x86_64")]
+    use crate::calls::now::ThreadNowSeen;
     use crate::calls::thread;
     use crate::mpi::functions::{Argument, Int, Name, receives, samples, waits};
     use crate::mpi::handles::{Arguments, Language};
     use crate::observe::receives;
     use crate::sys::fork::in_a_copy;
+    #[cfg(target_arch = "x86_64")]
+    use crate::sys::memory::words_from;
     use crate::sys::symbols::{Address, Next, c_name};
 
     /// An entry point `entered`, none of whose calls is timed, and its helpers.
@@ -515,6 +525,34 @@ mod tests {
         passes!(false; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9 j 10 k 11);
         passes!(true; a 1);
         passes!(true; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn where_the_call_of_a_thread_comes_from_is_known_while_it_lasts() {
+        entered! { nowhere (number) }
+
+        #[inline(never)]
+        fn calls() -> Int {
+            entered(7) + 1
+        }
+
+        extern "C-unwind" fn arrives(_: Int) -> Int {
+            let pid = i32::try_from(std::process::id()).unwrap();
+            let now = (&raw const *gate::ledger()).addr() + ledger::NOW_AT;
+            let read = |at| words_from(pid, at).ok().map(|[word]| word);
+            let seen = ThreadNowSeen::from_words(words_from(pid, now).unwrap(), read).unwrap();
+            let begin = (calls as *const ()).addr();
+            let address = seen.now.returns_to(|_| None).unwrap();
+            Int::from((begin..begin + 256).contains(&address))
+        }
+
+        let lines = in_a_copy(|out| {
+            begin(true);
+            ENTRY.next.is_at(Address::new(arrives as *mut _).unwrap());
+            writeln!(out, "{}", calls())
+        });
+        assert_eq!(lines, "2\n");
     }
 
     /// Checks that these arguments arrive on the other path, and that an exception passes through it.
