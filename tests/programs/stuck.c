@@ -6,7 +6,7 @@
  * collectives rank 2 is in MPI_Allreduce, the others are in MPI_Barrier
  * root        each rank calls MPI_Bcast with itself as root but rank 3, which has 0
  * amounts     rank 2 has half of what the others have in MPI_Bcast: Open MPI waits for the rest
- * gathered    rank 2 has a little of what the others have in MPI_Allgather: MPICH waits for the rest
+ * gathered    rank 2 has a little of what the others have in MPI_Allgather: MPICH waits for the rest, or ends
  * any         rank 0 receives from any rank, and each of the others from rank 0
  * waitall     rank 0 waits for messages of ranks 1 and 2, which rank 1 has sent and rank 2 has not: it receives from rank 0
  * straggler   rank 3 computes while the others wait in a barrier
