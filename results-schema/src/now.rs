@@ -7,6 +7,7 @@ use crate::job::Tool;
 /// A rank that has not moved between two looks: it is in the same call of MPI, or in its own code since the same call.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // each is true of a rank whatever the others are
 pub struct RankNow {
     /// Whether it is inside the call; otherwise it is in its own code, and this was its last one.
     pub in_mpi: bool,
@@ -30,10 +31,13 @@ pub struct RankNow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<i32>,
     /// The amount of a collective operation that has to be the same in this call of every rank: what one rank gives or
-    /// gets. Only as long as calls of one number are the same call, so not once the program has made a communicator of a
-    /// part of the ranks, nor where several threads call MPI.
+    /// gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// Whether its calls of a function that have the same number as those of another rank are the same call there: not once
+    /// the program has made a communicator of a part of the ranks, nor where several threads call MPI.
+    #[serde(default)]
+    pub numbers_agree: bool,
     /// The number of requests that it waits for or tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,

@@ -33,10 +33,12 @@ use sentences::Sentences;
 pub(crate) use stall::{Stall, stall, unseen};
 #[cfg(test)]
 pub(crate) use tests::call as a_call;
-use waits::WaitGraph;
+use waits::{WaitGraph, may_move_much};
 
 /// Ranks that have not moved for less than this may just be slow.
 const STILL_MS: u64 = 5_000;
+/// A collective operation that may move much takes less.
+const TRANSFER_MS: u64 = 60_000;
 /// Processes that end within this time were ended together.
 const TOGETHER_MS: u64 = 1_000;
 /// How many ranks are tried to find a short circle.
@@ -203,9 +205,10 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
 fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     let graph = WaitGraph::new(sentences.size, ranks);
     let now = |rank| graph.now(rank);
-    let is_still = |rank: u32| {
-        now(rank).is_some_and(|now| now.since_ms.saturating_add(STILL_MS) <= sentences.looked_ms)
-    };
+    let for_ms = |now: &RankNow| sentences.looked_ms.saturating_sub(now.since_ms);
+    let is_still = |rank: u32| now(rank).is_some_and(|now| for_ms(now) >= STILL_MS);
+    let is_slow =
+        |rank: u32| now(rank).is_some_and(|now| may_move_much(now) && for_ms(now) < TRANSFER_MS);
     let stuck = graph.stuck();
     let knot: Vec<u32> = stuck.iter().copied().filter(|rank| now(*rank).is_some()).collect();
     let amounts = || amounts(&graph, &knot, is_still, sentences);
@@ -213,10 +216,12 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
         if !knot.iter().all(|rank| is_still(*rank)) {
             return None;
         }
+        let wrong = gone(&graph, &knot, sentences).or_else(amounts);
+        if wrong.is_some() || knot.iter().any(|rank| is_slow(*rank)) {
+            return wrong;
+        }
         return Some(
-            gone(&graph, &knot, sentences)
-                .or_else(amounts)
-                .or_else(|| mismatch(&graph, &knot, sentences))
+            mismatch(&graph, &knot, sentences)
                 .or_else(|| finalized(&graph, &knot, sentences))
                 .unwrap_or_else(|| {
                     let ranks = graph.circle(&stuck, first, STARTS);

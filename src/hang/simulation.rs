@@ -387,7 +387,7 @@ impl<'a> Simulation<'a> {
                 };
                 let bytes = Some(*bytes).filter(|_| *collective != CollectiveOperation::Barrier);
                 let number = self.number(rank, *collective);
-                Doing::Still(RankNow { root, bytes, number, ..call(function) })
+                Doing::Still(RankNow { root, bytes, number, numbers_agree: true, ..call(function) })
             }
         };
         let rank = |rank: usize| {

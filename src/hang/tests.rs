@@ -96,7 +96,12 @@ fn ranks_in_different_collective_operations_are_told_apart() {
 #[test]
 fn different_amounts_in_one_call_are_told_apart() {
     let amounts = |ranks: &[u32]| Some((HangKind::Amounts, ranks.to_vec()));
-    let bytes = |bytes| RankNow { bytes: Some(bytes), root: Some(0), ..call("MPI_Bcast") };
+    let bytes = |bytes| RankNow {
+        bytes: Some(bytes),
+        numbers_agree: true,
+        root: Some(0),
+        ..call("MPI_Bcast")
+    };
     let still = |now| Doing::Still(now);
     let (much, little) = (|| still(bytes(800)), || still(bytes(400)));
     assert_eq!(cause_of(vec![little(), little(), much(), little()]), amounts(&[2]));
@@ -109,6 +114,9 @@ fn different_amounts_in_one_call_are_told_apart() {
     // Rank 0 may be in the next one, with another amount.
     let next = still(RankNow { number: 2, ..bytes(400) });
     assert_eq!(cause_of(vec![next, much(), much()]), None);
+    // Rank 0 has used communicators that others are not in.
+    let elsewhere = still(RankNow { numbers_agree: false, ..bytes(400) });
+    assert_eq!(cause_of(vec![elsewhere, much()]), None);
     // They may still go on, and one is not there yet.
     let soon = still(RankNow { since_ms: NOW_MS - 3000, ..bytes(400) });
     assert_eq!(cause_of(vec![soon, much()]), None);
@@ -293,4 +301,24 @@ fn where_a_rank_crashed_is_said_with_what_had_called_that() {
         sentence("SIGSEGV", &deep),
         "deeper at solver.c:15, 250 calls deep at least: its stack is full"
     );
+}
+
+/// Ranks 0 and 1 have left what the others still move data for.
+#[test]
+fn a_transfer_that_takes_long_is_no_mismatch() {
+    let late = |seconds: u64, bytes| {
+        let since_ms = NOW_MS - seconds * 1000;
+        Doing::Still(RankNow { since_ms, bytes, ..call("MPI_Alltoallv") })
+    };
+    let cause = |seconds, bytes| {
+        let late = || late(seconds, bytes);
+        cause_of(vec![barrier(), barrier(), late(), late()]).map(|(kind, _)| kind)
+    };
+    assert_eq!(cause(30, None), None);
+    assert_eq!(cause(30, Some(1 << 30)), None);
+    assert_eq!(cause(60, None), Some(HangKind::Mismatch));
+    assert_eq!(cause(6, Some(8)), Some(HangKind::Mismatch));
+    // A rank that died is missed at once.
+    let gone = cause_of(vec![late(6, None), late(6, None), Doing::Gone(None)]);
+    assert_eq!(gone, Some((HangKind::Gone, vec![2])));
 }

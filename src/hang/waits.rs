@@ -72,9 +72,24 @@ const OF_SOME: [&str; 13] = [
     "MPI_Win_allocate",
     "MPI_File_open",
 ];
+/// Those whose names begin so.
+const MOVE_LITTLE: [&str; 4] = ["MPI_Barrier", "MPI_Comm", "MPI_Win", "MPI_File"];
 const RECEIVES: [&str; 3] = ["MPI_Recv", "MPI_Probe", "MPI_Mprobe"];
 const SENDS: [&str; 3] = ["MPI_Send", "MPI_Ssend", "MPI_Rsend"];
 const BOTH: [&str; 2] = ["MPI_Sendrecv", "MPI_Sendrecv_replace"];
+
+/// Whether the call may just be slow because it moves much, as far as is known. A rank may have left one of [`OF_ALL`] or
+/// [`OF_SOME`] while others still move their part of it.
+pub(super) fn may_move_much(now: &RankNow) -> bool {
+    const MUCH: u64 = 1 << 20;
+    let of_call = |now: &RankNow| {
+        let function = base(now.function.as_deref().unwrap_or_default());
+        let is_collective = [&OF_ALL[..], &OF_SOME].iter().any(|all| all.contains(&function));
+        let moves = is_collective && !MOVE_LITTLE.iter().any(|little| function.starts_with(little));
+        now.in_mpi && moves && now.bytes.is_none_or(|bytes| bytes > MUCH)
+    };
+    now.each_thread().any(of_call)
+}
 
 /// The function without the suffix of its form for large counts.
 fn base(function: &str) -> &str {
@@ -373,8 +388,7 @@ impl<'a> WaitGraph<'a> {
         })
     }
 
-    /// Ranks whose amount is known, by call and amount. Where an amount is told, calls of a function with the same number are
-    /// the same call.
+    /// Ranks whose amount is known, by call and amount, as far as calls of a function with the same number are the same call.
     fn by_call(
         &self,
         ranks: impl Iterator<Item = u32>,
@@ -382,7 +396,7 @@ impl<'a> WaitGraph<'a> {
         let mut calls: BTreeMap<_, RanksByBytes> = BTreeMap::new();
         for rank in ranks {
             let Some(now) = self.now(rank) else { continue };
-            if let Some(bytes) = now.bytes {
+            if let Some(bytes) = now.bytes.filter(|_| now.numbers_agree) {
                 let amounts = calls.entry((now.function.as_deref(), now.number)).or_default();
                 amounts.entry(bytes).or_default().push(rank);
             }

@@ -178,6 +178,7 @@ fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
         tag: call.as_ref().and_then(CallSeen::tag),
         root: call.as_ref().and_then(|call| call.integer("root")),
         bytes: call.as_ref().and_then(CallSeen::bytes),
+        numbers_agree: seen.only_ledger.is_some_and(|ledger| process.counts_alike(ledger)),
         requests: call.as_ref().and_then(CallSeen::requests),
         operations,
         unknown_requests,
@@ -400,11 +401,7 @@ impl CallSeen<'_> {
 
     fn bytes(&self) -> Option<u64> {
         let [count, datatype] = amount(self.row.name)?;
-        let count = self.count(count)?;
-        let ledger = self.seen.only_ledger.filter(|_| self.seen.in_mpi)?;
-        if !self.process.counts_alike(ledger) {
-            return None;
-        }
+        let count = self.count(count).filter(|_| self.seen.in_mpi)?;
         count.checked_mul(self.process.datatype_bytes(self.datatype(datatype)?)?)
     }
 
