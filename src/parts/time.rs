@@ -1,6 +1,6 @@
 //! Where the time of an average rank goes.
 
-use gyan_results::{CallSummary, Fidelity, Summary, Unit};
+use gyan_results::{CallSummary, Fidelity, InMpiSummary, Summary, Unit};
 
 use super::sites::places;
 use super::{Part, ReportInput, hosts};
@@ -27,7 +27,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
          was called",
     )?;
     let mut block = PageBlock::new("time", "Where the time goes");
-    block.charts.extend(average_bar(&section));
+    block.charts.extend(average_bar(summary, &section));
     match of.ranks().who_differs(summary) {
         Some(chart) => block.charts.push(chart),
         None if summary.ranks.reduced > 1 => block.says.push(
@@ -40,26 +40,44 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
 }
 
 /// The rows of the table of an average rank as one bar.
-fn average_bar<'a>(section: &Section<'a>) -> Option<Chart<'a>> {
+fn average_bar<'a>(summary: &Summary, section: &Section<'a>) -> Option<Chart<'a>> {
     let part = |row: &Vec<Value<'a>>| match row.as_slice() {
         [name, Value::Amount(time), ..] => Some((name.clone(), *time)),
         _ => None,
     };
     let parts: Vec<(Value, Amount)> = section.rows.iter().filter_map(part).collect();
+    // Over several threads, what is not in MPI is not known.
+    let has_own = summary.wall_in_mpi_s().is_some();
     let key = |(at, (name, _)): (usize, &(Value<'a>, Amount))| LegendKey {
         name: name.clone(),
-        is_background: at == 0,
+        is_background: has_own && at == 0,
     };
     let keys = parts.iter().enumerate().map(key).collect();
     let own = parts.first()?.1.number.as_f64();
     let whole: f64 = parts.iter().map(|(_, time)| time.number.as_f64()).sum();
-    let in_mpi = share(if whole > 0.0 { 1.0 - own / whole } else { 0.0 });
+    let in_mpi = part_of_run(summary, summary.in_mpi.as_ref()?);
+    let says = if has_own {
+        line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"]
+    } else {
+        line![seconds(whole), " in MPI and in gyan's start, added up over its threads"]
+    };
     let bar = Bar { name: "".into(), parts: parts.into_iter().map(|(_, time)| time).collect() };
     Some(Chart::new(
         "Where does the time of an average rank go?",
-        line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"],
+        says,
         Picture::Bars(Bars { keys, bars: vec![bar] }),
     ))
+}
+
+/// The part of the time of all ranks, as the rows of the table have it: ranks that end early count less.
+pub(super) fn part_of_run(summary: &Summary, in_mpi: &InMpiSummary) -> Amount {
+    let all_s = summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
+    let part = match summary.wall_in_mpi_s() {
+        Some(wall_s) if all_s > 0.0 => wall_s / all_s,
+        _ => in_mpi.share.avg,
+    };
+    let error = in_mpi.time_error_s.map(|error| part * error / in_mpi.time_s.sum.as_f64());
+    share(part).estimated(error)
 }
 
 /// The time of an average rank: rows that add up to the run. None when no calls were timed.

@@ -6,7 +6,7 @@ use crate::document::value::{Amount, InUnit, bytes, integer, line, seconds, shar
 use crate::document::{Section, Value, plural};
 use crate::parts::hosts;
 use crate::parts::sites::places;
-use crate::parts::time::{by_time, seconds_in};
+use crate::parts::time::{by_time, part_of_run, seconds_in};
 use crate::symbols::sites::CallSites;
 
 /// A function with this share of the time in MPI has nearly all of it.
@@ -43,17 +43,6 @@ pub(crate) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
         None => " of the run".into(),
     };
     Some(line![part, run, " is in MPI", most, spread])
-}
-
-/// The part of the time of all ranks, as the rows of the table have it: ranks that end early count less.
-fn part_of_run(summary: &Summary, in_mpi: &InMpiSummary) -> Amount {
-    let all_s = summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
-    let part = match summary.wall_in_mpi_s() {
-        Some(wall_s) if all_s > 0.0 => wall_s / all_s,
-        _ => in_mpi.share.avg,
-    };
-    let error = in_mpi.time_error_s.map(|error| part * error / in_mpi.time_s.sum.as_f64());
-    share(part).estimated(error)
 }
 
 /// ` (40 % on rank 0 to 60 % on rank 3)`, if ranks differ.
