@@ -101,7 +101,7 @@ pub use messages::{
     MetricSummary, PairSummary, PeerQueues, Traffic,
 };
 pub use now::{
-    CallPlace, CommunicatorNow, Doing, FrameNow, GroupNow, HangCause, HangKind, JobNow,
+    CallPlace, CommunicatorNow, Doing, EndedFrom, FrameNow, GroupNow, HangCause, HangKind, JobNow,
     OperationNow, Peer, RankDoing, RankNow, StackNow, WithoutStack,
 };
 pub use number::Number;

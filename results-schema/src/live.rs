@@ -44,6 +44,9 @@ pub struct LiveRank {
     /// Where it crashed, if it did and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crash: Option<CrashSeen>,
+    /// The system killed it for lack of memory.
+    #[serde(default)]
+    pub out_of_memory: bool,
     bytes: u64,
     crc32: u32,
 }
@@ -111,6 +114,8 @@ pub struct LiveEntry {
     pub now: Result<Option<RankNow>, String>,
     /// Where it crashed.
     pub crash: Option<CrashSeen>,
+    /// The system killed it for lack of memory.
+    pub out_of_memory: bool,
     /// Its profile as JSON, without an end of line.
     pub text: Vec<u8>,
 }
@@ -120,7 +125,8 @@ impl LiveEntry {
     #[must_use]
     pub fn not_seen(rank: u32, gone: bool, text: &[u8]) -> LiveEntry {
         let (seen_ms, status, now, crash) = (None, None, Ok(None), None);
-        LiveEntry { rank, gone, seen_ms, status, now, crash, text: text.to_vec() }
+        let (out_of_memory, text) = (false, text.to_vec());
+        LiveEntry { rank, gone, seen_ms, status, now, crash, out_of_memory, text }
     }
 }
 
@@ -142,6 +148,7 @@ pub fn write_live(
         now: entry.now.clone().unwrap_or_default(),
         not_seen: entry.now.as_ref().err().cloned(),
         crash: entry.crash.clone(),
+        out_of_memory: entry.out_of_memory,
         bytes: entry.text.len() as u64,
         crc32: crc32fast::hash(&entry.text),
     });

@@ -224,9 +224,9 @@ pub struct RankDoing {
     /// The signal that ended it, by its name, if it is gone and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
-    /// Whether another process is known to have sent that signal.
-    #[serde(default)]
-    pub sent: bool,
+    /// Where that signal came from, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_from: Option<EndedFrom>,
     /// The functions that it crashed in, from the outermost one on, if that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed_in: Vec<FrameNow>,
@@ -239,10 +239,21 @@ impl RankDoing {
     /// A rank that is there, or has written its profile.
     #[must_use]
     pub fn new(rank: u32, host: &str, doing: Doing) -> RankDoing {
-        let (host, ended_by, sent) = (host.to_owned(), None, false);
+        let (host, ended_by, ended_from) = (host.to_owned(), None, None);
         let (crashed_in, ended_ms) = (Vec::new(), None);
-        RankDoing { rank, host, doing, ended_by, sent, crashed_in, ended_ms }
+        RankDoing { rank, host, doing, ended_by, ended_from, crashed_in, ended_ms }
     }
+}
+
+/// Where the signal that ended a rank came from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedFrom {
+    /// Another process sent it.
+    OtherProcess,
+    /// The system, for lack of memory.
+    OutOfMemory,
 }
 
 /// What a rank does.

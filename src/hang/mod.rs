@@ -20,8 +20,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
-    CallPlace, CommunicatorNow, Doing, FrameNow, GroupNow, HangCause, HangKind, JobNow, NOW_SCHEMA,
-    RankDoing, RankNow, Tool,
+    CallPlace, CommunicatorNow, Doing, EndedFrom, FrameNow, GroupNow, HangCause, HangKind, JobNow,
+    NOW_SCHEMA, RankDoing, RankNow, Tool,
 };
 
 use crate::input::directory::Directory;
@@ -97,6 +97,9 @@ pub(crate) fn ms_since_1970(time: SystemTime) -> u64 {
 
 /// Whether a rank ended by itself, before others were ended. `last`: the one that ended last.
 fn died_before(rank: &RankDoing, last: &RankDoing) -> bool {
+    if rank.ended_from == Some(EndedFrom::OutOfMemory) {
+        return true;
+    }
     if let Some(signal) = &rank.ended_by {
         if killed::is_crash(signal) || killed::is_request(signal) {
             return killed::is_crash(signal);
@@ -162,7 +165,7 @@ enum Alike<'a> {
     Still(bool, bool, Option<&'a str>, Option<CommunicatorNow>, Option<&'a CallPlace>, usize),
     Moves,
     NotSeen(&'a str),
-    Gone(Option<&'a str>, bool, &'a [FrameNow]),
+    Gone(Option<&'a str>, Option<EndedFrom>, &'a [FrameNow]),
     Ended,
 }
 
@@ -184,7 +187,9 @@ fn groups(ranks: &[RankDoing], sentences: &Sentences) -> Vec<GroupNow> {
             }
             Doing::Moves => Alike::Moves,
             Doing::NotSeen(why) => Alike::NotSeen(why),
-            Doing::Gone(_) => Alike::Gone(rank.ended_by.as_deref(), rank.sent, &rank.crashed_in),
+            Doing::Gone(_) => {
+                Alike::Gone(rank.ended_by.as_deref(), rank.ended_from, &rank.crashed_in)
+            }
             Doing::Ended => Alike::Ended,
         };
         groups.entry(key).or_default().push(rank);

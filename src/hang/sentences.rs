@@ -46,7 +46,9 @@ impl Sentences<'_> {
                 let own = if one { "its process" } else { "their processes" };
                 let how = first.ended_by.as_ref().map_or_else(
                     || format!("ended without MPI_Finalize: {own} died"),
-                    |signal| format!("ended by {}", killed::signal_in_words(signal, first.sent)),
+                    |signal| {
+                        format!("ended by {}", killed::signal_in_words(signal, first.ended_from))
+                    },
                 );
                 format!("{who} {how}{last}")
             }
@@ -113,7 +115,7 @@ impl Sentences<'_> {
     pub(super) fn gone(&self, gone: &[u32], first: Option<&RankDoing>, waiting: &[u32]) -> String {
         let (one, wait) = (gone.len() == 1, self.waits(waiting.len() == 1));
         let ended = |of: &RankDoing| {
-            let signal = killed::signal_in_words(of.ended_by.as_ref()?, of.sent);
+            let signal = killed::signal_in_words(of.ended_by.as_ref()?, of.ended_from);
             Some(format!("ended by {signal}{}", crashed_in(of)))
         };
         let what = first.filter(|_| one).and_then(ended);

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{
-    CrashSeen, Doing, Ending, FrameNow, LiveFile, LiveRank, RankDoing, RankProfile, RankReader,
-    ReadError, SUMMARY_FILE, Summary, Whose, is_live_file_name, rank_file_name, rank_of_file_name,
-    read_rank, read_summary,
+    CrashSeen, Doing, EndedFrom, Ending, FrameNow, LiveFile, LiveRank, RankDoing, RankProfile,
+    RankReader, ReadError, SUMMARY_FILE, Summary, Whose, is_live_file_name, rank_file_name,
+    rank_of_file_name, read_rank, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -293,7 +293,11 @@ impl Directory {
                     told.ended_ms = of.seen_ms;
                     let is_known = how == Ending::Killed && end.code != 0;
                     told.ended_by = is_known.then(|| killed::signal_name(end.code));
-                    told.sent = of.crash.as_ref().is_some_and(|crash| crash.sent);
+                    told.ended_from = match &of.crash {
+                        _ if of.out_of_memory => Some(EndedFrom::OutOfMemory),
+                        Some(crash) if crash.sent => Some(EndedFrom::OtherProcess),
+                        _ => None,
+                    };
                     told.crashed_in = of.crash.as_ref().map(&mut crashed_in).unwrap_or_default();
                     Doing::Gone(of.now)
                 }

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::SystemTime;
 
-use gyan_results::{End, Ending, LiveRank, RankProfile, Whose};
+use gyan_results::{End, EndedFrom, Ending, LiveRank, RankProfile, Whose};
 use rustix::process::Signal;
 
 /// If the clock was set since then, it is off by less.
@@ -32,10 +32,12 @@ pub(crate) fn ending(whose: &Whose, of: &LiveRank) -> (End, Option<SystemTime>) 
     if let Some(crash) = &of.crash {
         return (End { how: Ending::Killed, code: crash.signal }, seen);
     }
+    let signal = status.and_then(|status| status.signal());
+    let killed = of.out_of_memory.then_some(Signal::KILL.as_raw());
     let end = match status.and_then(|status| status.code()) {
         // By `_exit`.
         Some(code) => End { how: Ending::Exit, code },
-        None => End { how, code: status.and_then(|status| status.signal()).unwrap_or(0) },
+        None => End { how, code: signal.or(killed).unwrap_or(0) },
     };
     (end, seen)
 }
@@ -74,10 +76,11 @@ pub(crate) fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
-/// With what it means, for a user who may not know. `is_sent`: another process is known to have sent it.
-pub(crate) fn signal_in_words(name: &str, is_sent: bool) -> String {
+/// With what it means, for a user who may not know. `from`: where it came from, if that is known.
+pub(crate) fn signal_in_words(name: &str, from: Option<EndedFrom>) -> String {
     let meaning = match name {
-        _ if is_sent => "sent by another process",
+        _ if from == Some(EndedFrom::OutOfMemory) => "the system killed it for lack of memory",
+        _ if from == Some(EndedFrom::OtherProcess) => "sent by another process",
         "SIGSEGV" => "an address that is not its own",
         "SIGBUS" => "an address behind the end of a file, or a device that failed",
         "SIGFPE" => "a division by zero, or the like",

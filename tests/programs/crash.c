@@ -29,6 +29,9 @@ __attribute__((noinline)) static int wrong(const char *how) {
         nothing(); /* call */
     if (!strcmp(how, "in-libc"))
         memset((void *)nowhere, 0, 1000 + depth); /* in-libc */
+    /* Where a limit ends it: there is one. */
+    for (int i = 0; !strcmp(how, "memory") && i < 256; i++)
+        memset(malloc(1 << 24), 1, 1 << 24);
     if (!strcmp(how, "overflow"))
         depth = deeper(0); /* overflow */
     return depth;

@@ -1,7 +1,12 @@
 //! Programs that crash: `gyan now` says in which function and line, and they end as without gyan.
 
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
 use crate::common::{
-    BED, MPICH, Mpi, OPENMPI, OPENMPI5, Profiled, comes_true, command, gyan, line_of, run,
+    BED, MPICH, Mpi, OPENMPI, OPENMPI5, Profiled, comes_true, command, gyan, libgyan, line_of, run,
 };
 
 /// A case of `tests/programs/crash.c`: the signal, and the functions, the innermost first, each with the comment at its line; empty
@@ -90,4 +95,65 @@ fn without_the_handlers_a_crash_is_said_without_its_place() {
     });
     let place = format!("crash.c:{}", line_of("crash.c", "abort"));
     assert!(is_said && !said.contains(&place), "{said}");
+}
+
+/// A control group with a limit of memory, for the processes of one test.
+struct LimitedMemory(PathBuf);
+
+impl LimitedMemory {
+    /// None where this user may not make one.
+    fn of_bytes(bytes: u64) -> Option<LimitedMemory> {
+        let name = format!("gyan-test-{}", std::process::id());
+        let versions = [("memory", "memory.limit_in_bytes"), ("", "memory.max")];
+        versions.into_iter().find_map(|(hierarchy, limit)| {
+            let group = PathBuf::from("/sys/fs/cgroup").join(hierarchy).join(&name);
+            fs::create_dir(&group).ok()?;
+            let made = LimitedMemory(group);
+            fs::write(made.0.join(limit), bytes.to_string()).ok()?;
+            // Where there is swap space.
+            for (file, limit) in [("memory.memsw.limit_in_bytes", bytes), ("memory.swap.max", 0)] {
+                _ = fs::write(made.0.join(file), limit.to_string());
+            }
+            Some(made)
+        })
+    }
+}
+
+impl Drop for LimitedMemory {
+    fn drop(&mut self) {
+        // The keeper may still be there.
+        comes_true(|| fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn a_rank_that_the_system_kills_for_lack_of_memory_is_told_from_others() {
+    let Some(group) = LimitedMemory::of_bytes(1 << 30) else {
+        eprintln!("skipped: no control group with a limit of memory can be made here");
+        return;
+    };
+    let program = OPENMPI.compiled("crash", &["-g"]).display().to_string();
+    let here = TempDir::new().unwrap();
+    let directory = here.path().join("profile");
+    let enter = ["sh", "-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""].map(str::to_owned);
+    let settings = [
+        "env".to_owned(),
+        format!("LD_PRELOAD={}", libgyan().display()),
+        format!("GYAN_OUTPUT={}", directory.display()),
+    ];
+    let words = [
+        &enter[..],
+        &[group.0.display().to_string()],
+        &OPENMPI.mpirun(2),
+        &settings,
+        &[program, "memory".to_owned()],
+    ];
+    let outcome = run(command(&words.concat()).current_dir(&here));
+    assert_ne!(outcome.code, 0, "{}", outcome.stderr);
+    let mut said = String::new();
+    let is_said = comes_true(|| {
+        said = run(gyan().arg("now").arg(&directory)).stdout;
+        said.contains("rank 1 ended by SIGKILL (the system killed it for lack of memory)")
+    });
+    assert!(is_said, "{said}\n{}", outcome.stderr);
 }

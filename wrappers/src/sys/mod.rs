@@ -6,6 +6,7 @@ pub(crate) mod alloc;
 pub(crate) mod at_exit;
 pub(crate) mod cancellation;
 pub(crate) mod cells;
+pub(crate) mod cgroups;
 pub(crate) mod clock;
 pub(crate) mod crash;
 pub(crate) mod elf_objects;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use gyan_results::{Cgroup, Ranges, Resources};
 
+use super::cgroups::ControlGroup;
+
 use crate::sys::topology::{field, ranges, text};
 
 /// Words for the processors of a thread's affinity: more than any kernel supports.
@@ -130,46 +132,31 @@ fn affinity() -> Ranges {
 
 /// The limits of the control groups that this process is in. `own`: the processors that it may run on itself.
 fn cgroup(root: &Path, own: &Ranges) -> Option<Cgroup> {
-    let groups = text(&root.join("proc/self/cgroup"))?;
-    let mount = root.join("sys/fs/cgroup");
     let mut limits = Cgroup::default();
     let mut allowed = Ranges::default();
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        // If version 1 is also in use, version 2 has a directory next to its controllers.
-        let is_v2 = controllers.is_empty();
-        let hierarchy = mount.join(if is_v2 { "unified" } else { controllers });
-        let hierarchy = if is_v2 && !hierarchy.is_dir() { &mount } else { &hierarchy };
-        let has = |controller: &str| is_v2 || controllers.split(',').any(|of| of == controller);
-        // In a container the path can be the one outside: then only the root exists.
-        for group in Path::new(path).ancestors() {
-            let place = hierarchy.join(group.strip_prefix("/").unwrap_or(group));
-            let read = |name: &str| text(&place.join(name));
-            let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
-            if has("cpu") {
-                let quota = match read("cpu.max") {
-                    Some(text) => quota(text.trim()),
-                    None => number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us")),
-                };
-                let limit = quota.filter(|(_, period)| *period > 0);
-                let limit = limit.map(|(quota, period)| quota as f64 / period as f64);
-                if limit.is_some_and(|limit| limits.processor_limit.is_none_or(|of| limit < of)) {
-                    limits.processor_limit = limit;
-                    limits.path = Some(group.to_string_lossy().into_owned());
-                }
+    for group in ControlGroup::of_process(root, "self") {
+        if group.has("cpu") {
+            let quota = match group.read("cpu.max") {
+                Some(text) => quota(text.trim()),
+                None => group.number("cpu.cfs_quota_us").zip(group.number("cpu.cfs_period_us")),
+            };
+            let limit = quota.filter(|(_, period)| *period > 0);
+            let limit = limit.map(|(quota, period)| quota as f64 / period as f64);
+            if limit.is_some_and(|limit| limits.processor_limit.is_none_or(|of| limit < of)) {
+                limits.processor_limit = limit;
+                limits.path = Some(group.path.to_string_lossy().into_owned());
             }
-            if has("memory") {
-                let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
-                let limit = limit.filter(|limit| *limit < NO_MEMORY_LIMIT);
-                limits.memory_limit_bytes =
-                    limits.memory_limit_bytes.into_iter().chain(limit).min();
-            }
-            if has("cpuset") && allowed.is_empty() {
-                let names = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
-                let read = names.iter().map(|name| ranges(&place.join(name)));
-                allowed = read.into_iter().find(|of| !of.is_empty()).unwrap_or_default();
-            }
+        }
+        if group.has("memory") {
+            let limit =
+                group.number("memory.max").or_else(|| group.number("memory.limit_in_bytes"));
+            let limit = limit.filter(|limit| *limit < NO_MEMORY_LIMIT);
+            limits.memory_limit_bytes = limits.memory_limit_bytes.into_iter().chain(limit).min();
+        }
+        if group.has("cpuset") && allowed.is_empty() {
+            let names = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+            let read = names.iter().map(|name| ranges(&group.place(name)));
+            allowed = read.into_iter().find(|of| !of.is_empty()).unwrap_or_default();
         }
     }
     let is_bound = !allowed.without(own).is_empty();

@@ -11,8 +11,9 @@ use std::fs::{self, File};
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ use super::spawn::peer_of;
 use super::status::status_of;
 use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
+use crate::sys::cgroups;
 use crate::sys::file_system;
 use crate::sys::sigmask;
 
@@ -154,9 +156,30 @@ struct KeeperState {
     begun: bool,
     /// Whether to write the live files at once.
     news: bool,
+    /// How many processes the system has killed for lack of memory, by the file that counts them, as far as it is known which.
+    memory_kills: BTreeMap<PathBuf, u64>,
 }
 
 impl KeeperState {
+    fn add(&mut self, rank: &Arc<Rank>) {
+        let file = &rank.memory_kills;
+        if !self.memory_kills.contains_key(file) {
+            let kills = cgroups::memory_kills(file).unwrap_or(u64::MAX);
+            self.memory_kills.insert(file.clone(), kills);
+        }
+        self.ranks.push(Arc::clone(rank));
+    }
+
+    /// Whether the system has killed one process more than is known, which then is the one that has just ended.
+    fn is_memory_kill(&mut self, file: &Path) -> bool {
+        let now = cgroups::memory_kills(file).unwrap_or(0);
+        let Some(known) = self.memory_kills.get_mut(file).filter(|known| **known < now) else {
+            return false;
+        };
+        *known += 1;
+        true
+    }
+
     /// Where live files are, and of which job.
     fn places(&self) -> BTreeMap<RunPlace, String> {
         let hellos = self.ranks.iter().map(|rank| &rank.hello);
@@ -240,7 +263,7 @@ impl KeeperProcess {
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((ToKeeper::Hello(hello), file))) = socket.receive::<ToKeeper>(other, None) {
             let rank = Arc::new(Rank::new(hello, pid, file));
-            held(&self.state).ranks.push(Arc::clone(&rank));
+            held(&self.state).add(&rank);
             if rank.hello.metrics.is_some() {
                 let writer = Arc::clone(self);
                 // Without it the rest works.
@@ -256,13 +279,20 @@ impl KeeperProcess {
             let ended_ms = now_ms();
             let status =
                 process.as_ref().zip(pid).and_then(|(process, pid)| status_of(process, pid));
-            rank.note_crash();
-            let mut stage = held(&rank.stage);
-            if *stage == RankStage::Here {
-                *stage = RankStage::Gone(ended_ms, status);
+            if *held(&rank.stage) == RankStage::Here {
+                self.note_end(&rank, ended_ms, status);
             }
         }
         self.lets_go();
+    }
+
+    /// The process of a rank has ended without a profile. `status`: how, as wait(2) has it, if that is known.
+    fn note_end(&self, rank: &Rank, ended_ms: u64, status: Option<c_int>) {
+        rank.note_crash();
+        let may_be = status.is_none_or(|status| libc::WTERMSIG(status) == libc::SIGKILL);
+        let out_of_memory = may_be && held(&self.state).is_memory_kill(&rank.memory_kills);
+        rank.out_of_memory.store(out_of_memory, Ordering::Relaxed);
+        *held(&rank.stage) = RankStage::Gone(ended_ms, status);
     }
 
     /// A rank is no longer served.
@@ -409,8 +439,16 @@ impl KeeperProcess {
                 _ => (false, None, None),
             };
             let now = held(&rank.seen).told(gone);
-            let crash = rank.crashed.get().cloned();
-            Some(LiveEntry { rank: rank.hello.rank, gone, seen_ms, status, now, crash, text })
+            Some(LiveEntry {
+                rank: rank.hello.rank,
+                gone,
+                seen_ms,
+                status,
+                now,
+                crash: rank.crashed.get().cloned(),
+                out_of_memory: rank.out_of_memory.load(Ordering::Relaxed),
+                text,
+            })
         });
         let mut ranks: Vec<LiveEntry> = texts.collect();
         sort_by(&mut ranks, |one, other| one.rank.cmp(&other.rank));

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +16,7 @@ use super::messages::{Hello, LookAtRank};
 use super::metrics::{MetricsState, RankFigures, RankMetrics};
 use super::process::held;
 use super::records;
+use crate::sys::cgroups;
 
 /// A rank that has not moved for this time is news.
 const STILL: Duration = Duration::from_secs(4);
@@ -38,6 +41,9 @@ pub(super) struct Rank {
     pub(super) records: Mutex<Option<File>>,
     /// The memory in which it notes a crash.
     pub(super) crash: Mutex<Option<File>>,
+    /// Where the system counts processes that it kills for lack of memory, and whether this was one.
+    pub(super) memory_kills: PathBuf,
+    pub(super) out_of_memory: AtomicBool,
     /// What it noted there.
     pub(super) crashed: OnceLock<CrashSeen>,
     pub(super) stage: Mutex<RankStage>,
@@ -59,6 +65,8 @@ pub(super) struct RankSeen {
 
 impl Rank {
     pub(super) fn new(hello: Hello, pid: Option<Pid>, records: Option<File>) -> Rank {
+        let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.as_raw_nonzero().to_string());
+        let memory_kills = cgroups::memory_kills_file(Path::new("/"), &process);
         let seen = RankSeen { stamp: None, since_ms: 0, now: Ok(None), is_still: false };
         Rank {
             hello,
@@ -66,6 +74,8 @@ impl Rank {
             seen: Mutex::new(seen),
             records: Mutex::new(records),
             crash: Mutex::default(),
+            memory_kills,
+            out_of_memory: AtomicBool::new(false),
             crashed: OnceLock::new(),
             stage: Mutex::new(RankStage::Here),
             figures: Mutex::new(None),
