@@ -12,6 +12,8 @@ use crate::symbols::sites::CallSites;
 /// A function with this share of the time in MPI has nearly all of it.
 const NEARLY_ALL: f64 = 0.9;
 const MOST: f64 = 0.5;
+/// To open `MPI_T` takes some libraries hundreds of milliseconds; less is not worth naming.
+const OPENING_AT_LEAST_S: f64 = 0.001;
 
 /// `51 % of the run is in MPI, nearly all of it in MPI_Waitall at halo_exchange.c:112`.
 pub(crate) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> Option<Value<'a>> {
@@ -178,6 +180,12 @@ fn gyan(summary: &Summary) -> Value<'_> {
     };
     let ends = seconds(overhead.init_s.max.as_f64() + overhead.finalize_s.max.as_f64());
     let while_it_ran = line![Unit::Share.amount(running.max), " while the program ran", budget];
-    let at_ends = line![", and ", ends, " at its start and end"];
+    let opens_s = overhead.mpit_init_s.max.as_f64();
+    let at_ends = if opens_s < OPENING_AT_LEAST_S {
+        line![", and ", ends, " at its start and end"]
+    } else {
+        let opens = line![seconds(opens_s), " to open MPI_T in the library"];
+        line![", ", ends, " at its start and end, and ", opens]
+    };
     line!["cost of gyan on a rank: at most ", while_it_ran, at_ends, " (--coverage)"]
 }
