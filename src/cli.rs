@@ -170,7 +170,7 @@ pub(crate) struct RunOptions {
           default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
     pub(crate) reduce: Option<String>,
     /// Say once on stderr why the program has not gone on for this long, such as 60s or 5m: a deadlock, or ranks that
-    /// wait for one that is gone or computes; DIR/stall.json has what each rank did
+    /// wait for one that is gone or computes, also in MPI_Init; DIR/stall.json has what each rank did
     #[arg(long, value_name = "TIME")]
     pub(crate) stall: Option<String>,
     /// End the program then, with exit code 124 [without --stall: after 60s]

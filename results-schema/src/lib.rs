@@ -144,7 +144,8 @@ pub use variables::{
     is_described, value_text,
 };
 pub use waiting::{
-    CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks, WaitingSummary,
+    CallStarts, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks,
+    WaitingSummary, WaitsFor,
 };
 pub use watch::{Hit, Watch, WatchSite, WatchSiteSummary, WatchSummary};
 pub use write::{

@@ -1,5 +1,7 @@
 //! What a rank is doing now, as the keeper of its host sees it from outside; and what `gyan now` makes of all of them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::job::Tool;
@@ -53,6 +55,10 @@ pub struct RankNow {
     /// It may have started more than those.
     #[serde(default)]
     pub more_earlier: bool,
+    /// How many messages it has sent to each rank in `MPI_COMM_WORLD`, without those to which it has sent none; none if that is
+    /// not known, or these are too many ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<BTreeMap<u32, u64>>,
     /// It is stopped, by a signal or a debugger.
     #[serde(default)]
     pub stopped: bool,

@@ -67,7 +67,7 @@ pub struct RankProfile {
     /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Sites>,
-    /// How long the same calls of synchronising collectives took on each rank.
+    /// How long the same calls of collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
     /// What each source reported about messages; empty unless `GYAN_EVENTS` asked for it.

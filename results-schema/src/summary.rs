@@ -92,7 +92,7 @@ pub struct Summary {
     /// Where in the program the timed calls came from; none when no rank recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesSummary>,
-    /// Waiting and transfer in synchronising collectives; one row for each function, the longest waiting first.
+    /// Waiting and transfer in collectives; one row for each function, the longest waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingSummary>,
     /// What each source reported about messages.

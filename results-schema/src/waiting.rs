@@ -1,13 +1,39 @@
-//! How long calls of synchronising collectives took: the same calls on all ranks of a communicator, so that
-//! waiting for others can be told from what the call costs when all are there.
+//! How long calls of collectives took: the same calls on all ranks of a communicator, so that waiting for others can be told
+//! from what the call costs when all are there.
 
 use serde::{Deserialize, Serialize};
 
 /// Most durations of one function on one communicator that a profile holds.
 pub const DURATIONS_AT_MOST: usize = 1024;
 
-/// Calls of one function on one communicator that no rank leaves before all have entered, and how long some of
-/// them took: the same calls on every rank of the communicator.
+/// For whom ranks wait in a collective operation, by how its data depend on each other (MPI 4.1, 6.4 to 6.12).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WaitsFor {
+    /// Each for all others: no rank leaves it before all have entered.
+    All,
+    /// Each for the root, from which the data come.
+    Root,
+    /// The root for all others, whose data it gets.
+    AtRoot,
+    /// Each for those with a lower rank.
+    Lower,
+}
+
+impl WaitsFor {
+    /// By the name of a function in C that gyan compares between ranks.
+    #[must_use]
+    pub fn in_function(name: &str) -> WaitsFor {
+        match name.strip_suffix("_c").unwrap_or(name) {
+            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => WaitsFor::Root,
+            "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => WaitsFor::AtRoot,
+            "MPI_Exscan" | "MPI_Scan" => WaitsFor::Lower,
+            _ => WaitsFor::All,
+        }
+    }
+}
+
+/// Calls of one collective function on one communicator, and how long some of them took: the same calls on every rank of the
+/// communicator.
 ///
 /// The calls are numbered from 0, alike on every rank. In each block of `2^level` calls that begins at a
 /// multiple of `2^level`, one was timed; which one depends on nothing else (`docs/internals.md`).
@@ -33,7 +59,89 @@ pub struct Waiting {
     /// fraction `f`, as places in `A-Za-z0-9-_`; `f` ns where `e` is 0, else `(64 + f) * 2^(e - 1)` ns.
     /// Exact below 128 ns, and else within 0.8 %. `AA` for a call whose time is not known.
     pub times_ns: String,
+    /// When calls began; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<CallStarts>,
 }
+
+/// When calls began, on a clock that the ranks of a host share.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CallStarts {
+    /// This rank in the communicator.
+    pub rank: u32,
+    /// A number of the clock.
+    pub clock: String,
+    /// One call in `2^level` is here, chosen as those that are timed: at least as high as their level.
+    pub level: u32,
+    /// The roots of these calls, as ranks of the communicator, each with the number of calls in a row that have it. Empty for
+    /// functions without a root.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<(u32, u32)>,
+    /// When they began, in units of 64 ns: for each call 0 if that is not known, else 1 more than the time since the one before
+    /// it. Each number has 5 bits in each of its places in `A-Za-z0-9-_`, the lowest first; 32 is added to all but its last.
+    pub begun: String,
+}
+
+impl CallStarts {
+    /// Most calls of one function on one communicator of `size` ranks. Those of all ranks are in memory, and in the last
+    /// messages of a reduction inside MPI, before they are compared. Where all wait for all, they only have to tell how
+    /// clocks differ.
+    #[must_use]
+    pub fn at_most(size: u32, waits_for: WaitsFor) -> usize {
+        const OF_ALL_RANKS: usize = 1 << 17;
+        let most = if waits_for == WaitsFor::All { 32 } else { 512 };
+        (OF_ALL_RANKS / (size as usize).max(1)).next_power_of_two().clamp(8, most)
+    }
+
+    /// Encodes times in ns as `begun`. A call that began before the one before it is not known.
+    #[must_use]
+    pub fn written(times: impl IntoIterator<Item = Option<u64>>) -> String {
+        let (mut text, mut before) = (String::new(), 0);
+        for ns in times {
+            let unit = ns.map(|ns| ns / NS_PER_UNIT).filter(|unit| *unit >= before);
+            let mut number = unit.map_or(0, |unit| unit - before + 1);
+            before = unit.unwrap_or(before);
+            while number >= MORE {
+                text.push(digit(MORE + number % MORE));
+                number /= MORE;
+            }
+            text.push(digit(number));
+        }
+        text
+    }
+
+    /// Decodes the times in `begun`, in ns.
+    pub fn times(&self) -> impl Iterator<Item = Option<u64>> {
+        let places = self.begun.bytes().filter_map(place);
+        let mut before: u64 = 0;
+        let (mut number, mut shift): (u64, u32) = (0, 0);
+        let all = places.filter_map(move |place| {
+            let bits = place % MORE;
+            number |= bits.checked_shl(shift).unwrap_or(0);
+            if place >= MORE {
+                shift = shift.saturating_add(BITS);
+                return None;
+            }
+            let since = number.checked_sub(1);
+            (number, shift) = (0, 0);
+            let time = since.and_then(|since| before.checked_add(since));
+            before = time.unwrap_or(before);
+            Some(time.and_then(|unit| unit.checked_mul(NS_PER_UNIT)))
+        });
+        all.take(DURATIONS_AT_MOST)
+    }
+
+    /// The root of each call.
+    pub fn root_of_each(&self) -> impl Iterator<Item = u32> {
+        let each = |&(calls, root): &(u32, u32)| std::iter::repeat_n(root, calls as usize);
+        self.roots.iter().flat_map(each).take(DURATIONS_AT_MOST)
+    }
+}
+
+const NS_PER_UNIT: u64 = 64;
+const BITS: u32 = 5;
+const MORE: u64 = 1 << BITS;
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -55,11 +163,8 @@ impl Waiting {
     pub fn durations(&self) -> impl Iterator<Item = Option<u64>> {
         let pairs = self.times_ns.as_bytes().chunks_exact(2).take(DURATIONS_AT_MOST);
         pairs.map(|pair| {
-            let place = |at: usize| {
-                let digit = pair.get(at)?;
-                u64::try_from(DIGITS.iter().position(|known| known == digit)?).ok()
-            };
-            let (exponent, fraction) = (u32::try_from(place(0)?).ok()?, place(1)?);
+            let [exponent, fraction] = *pair.first_chunk()?;
+            let (exponent, fraction) = (u32::try_from(place(exponent)?).ok()?, place(fraction)?);
             match exponent.checked_sub(1) {
                 None => Some(fraction).filter(|ns| *ns > 0),
                 Some(shift) => Some((64 + fraction) << shift.min(EXPONENT_AT_MOST)),
@@ -116,11 +221,16 @@ fn digit(place: u64) -> char {
     DIGITS.get(place).copied().unwrap_or(b'_').into()
 }
 
+fn place(digit: u8) -> Option<u64> {
+    u64::try_from(DIGITS.iter().position(|known| *known == digit)?).ok()
+}
+
 /// One function over ranks: how much of its time is waiting for the ranks that came last.
 ///
-/// When a call was timed on all ranks of a communicator, the shortest time is about what it takes once all have
-/// come (transfer); the extra time of the others is waiting. The time of all calls is divided in the proportion
-/// found for the timed calls.
+/// When a call in which all wait for all was timed on all ranks of a communicator, the shortest time is about what it takes
+/// once all have come (transfer); the extra time of the others is waiting. In other functions a rank waits until those have
+/// begun the call that it needs data of (see [`WaitsFor`]). The time of all calls is divided in the proportion found for the
+/// timed calls.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WaitingSummary {
@@ -276,5 +386,28 @@ mod tests {
             places[usize::try_from(place).unwrap()] += 1;
         }
         assert!(places.iter().all(|times| (64..=192).contains(times)), "{places:?}");
+    }
+
+    #[test]
+    fn starts_are_read_as_they_were_written_to_a_unit() {
+        let base = 987_654_321_012_345;
+        let all = [None, Some(base), Some(base + 63), None, Some(base + 1_000_000_000), Some(5)];
+        let starts = CallStarts { begun: CallStarts::written(all), ..CallStarts::default() };
+        let read: Vec<_> = starts.times().collect();
+        let unit = |ns: u64| Some(ns / 64 * 64);
+        let late = unit(base + 1_000_000_000);
+        // The last one would have begun before the others.
+        assert_eq!(read, [None, unit(base), unit(base + 63), None, late, None]);
+        // A loop of 10 ms takes four places a call.
+        let regular = CallStarts::written((0..128).map(|call| Some(base + call * 10_000_000)));
+        assert!(regular.len() <= 4 * 127 + 11, "{}", regular.len());
+        for damaged in ["", "_", "____________________", "!A", "A_A"] {
+            let starts = CallStarts { begun: damaged.into(), ..CallStarts::default() };
+            assert!(starts.times().count() <= damaged.len());
+        }
+        let roots = CallStarts { roots: vec![(2, 7), (1, 0)], ..CallStarts::default() };
+        assert_eq!(roots.root_of_each().collect::<Vec<_>>(), [7, 7, 0]);
+        let at_most = |size| CallStarts::at_most(size, WaitsFor::Root);
+        assert_eq!([2, 10_000, 100_000].map(at_most), [512, 16, 8]);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use judgement::{judgement, suites};
-pub(crate) use now::now;
+pub(crate) use now::{now, starting};
 pub(crate) use repeats::{Repeats, repeats};
 pub(crate) use scaling::rows::scaling as scaling_rows;
 pub(crate) use scaling::{page_of_scaling, scaling};

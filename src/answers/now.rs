@@ -7,6 +7,7 @@ use gyan_results::{JobNow, WithoutStack};
 
 use crate::document::value::{line, row, seconds};
 use crate::document::{Kind, Section, Value, View, column};
+use crate::hang::Starting;
 use crate::parts::{cause, groups};
 use crate::stacks::{TreeRow, tree};
 use crate::words::ranges;
@@ -14,14 +15,33 @@ use crate::words::ranges;
 /// More rows of a tree are no longer read.
 const ROWS_AT_MOST: usize = 60;
 
+/// Of a job in this directory.
 pub(crate) fn now<'a>(now: &'a JobNow, directory: &Path) -> View<'a> {
+    view(now, line!["in ", directory.display().to_string()])
+}
+
+/// Of a job of which no keeper knows. `directory`: where its profiles will be, if that is known.
+pub(crate) fn starting<'a>(of: &'a Starting, directory: Option<&Path>) -> View<'a> {
+    let place = match directory {
+        Some(directory) => line!["in ", directory.display().to_string()],
+        None => line!["in job ", of.now.job.clone()],
+    };
+    let why = if of.has_keeper {
+        ": none is known to have left MPI_Init"
+    } else {
+        ": as no keeper tells of all of them, it is not known which have left MPI_Init"
+    };
+    view(&of.now, line![place, why])
+}
+
+fn view<'a>(now: &'a JobNow, place: Value<'a>) -> View<'a> {
     let known = now.ranks.len();
     let doing = if now.is_over { " ranks did last" } else { " ranks are doing" };
     let title = match now.size as usize {
         size if known == size => line!["What the ", known as u64, doing],
         size => line!["What ", known as u64, " of ", size as u64, doing],
     };
-    let mut subtitle = vec![line!["in ", directory.display().to_string()]];
+    let mut subtitle = vec![place];
     if let Some(cause) = cause(now) {
         subtitle.extend(["".into(), cause]);
     }

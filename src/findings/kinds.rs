@@ -98,7 +98,7 @@ impl FunctionKind {
             FunctionKind::Rooted => (
                 "see whether the root comes late, for which all others wait; have it send before it works, or use the \
                  nonblocking form",
-                sites,
+                "gyan report --waiting DIR",
             ),
             FunctionKind::Collective => (
                 "see which rank comes last; call it less often, or work meanwhile (the nonblocking form)",

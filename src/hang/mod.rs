@@ -11,6 +11,7 @@ mod sentences;
 #[cfg(test)]
 mod simulation;
 mod stall;
+mod starting;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -20,17 +21,18 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
-    CallPlace, CommunicatorNow, Doing, EndedFrom, FrameNow, GroupNow, HangCause, HangKind, JobNow,
-    NOW_SCHEMA, RankDoing, RankNow, Tool,
+    CallPlace, CommunicatorNow, CrashSeen, Doing, EndedFrom, FrameNow, GroupNow, HangCause,
+    HangKind, JobNow, NOW_SCHEMA, RankDoing, RankNow, Tool,
 };
 
-use crate::input::directory::Directory;
+use crate::input::directory::{Directory, JobDoing};
 use crate::input::killed;
 use crate::stacks::StackReader;
 use crate::symbols::{StackFrame, Symbols};
 pub(crate) use pace::{Pace, PaceKeeper, RankPace};
 use sentences::Sentences;
 pub(crate) use stall::{Stall, stall, unseen};
+pub(crate) use starting::{Starting, has_begun, starting};
 #[cfg(test)]
 pub(crate) use tests::call as a_call;
 use waits::{WaitGraph, may_move_much};
@@ -46,8 +48,8 @@ const STARTS: usize = 50;
 
 /// What the ranks of a run do, or did last, and what follows from it; none if nothing is known of that.
 pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
-    let mut symbols = Symbols::default();
-    look_at(directory, &mut |place| {
+    let (mut symbols, mut reader) = (Symbols::default(), StackReader::default());
+    look_at(directory, &mut |crash| reader.crashed_in(crash), &mut |place| {
         if let Some(line) = place.line {
             let file = Path::new(&place.path).file_name().unwrap_or_default();
             return format!("{}:{line}", file.to_string_lossy());
@@ -59,15 +61,15 @@ pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
 
 /// The same without the places in the code, for which programs have to be read.
 pub(crate) fn without_places(directory: &Directory) -> Option<JobNow> {
-    look_at(directory, &mut |_| String::new())
+    look_at(directory, &mut |_| Vec::new(), &mut |_| String::new())
 }
 
 fn look_at(
     directory: &Directory,
+    crashed_in: &mut dyn FnMut(&CrashSeen) -> Vec<FrameNow>,
     name_place: &mut dyn FnMut(&CallPlace) -> String,
 ) -> Option<JobNow> {
-    let mut reader = StackReader::default();
-    let (job, size, mut ranks) = directory.doing(|crash| reader.crashed_in(crash));
+    let JobDoing { job, size, mut ranks } = directory.doing(crashed_in);
     let lives = |rank: &RankDoing| !matches!(rank.doing, Doing::Gone(_) | Doing::Ended);
     let is_over = !ranks.iter().any(lives);
     let mut looked = SystemTime::now();
@@ -214,28 +216,32 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     let is_still = |rank: u32| now(rank).is_some_and(|now| for_ms(now) >= STILL_MS);
     let is_slow =
         |rank: u32| now(rank).is_some_and(|now| may_move_much(now) && for_ms(now) < TRANSFER_MS);
-    let stuck = graph.stuck();
-    let knot: Vec<u32> = stuck.iter().copied().filter(|rank| now(*rank).is_some()).collect();
+    let knot = graph.knot();
     let amounts = || amounts(&graph, &knot, is_still, sentences);
-    if let [first, ..] = knot[..] {
-        if !knot.iter().all(|rank| is_still(*rank)) {
-            return None;
-        }
+    if !knot.is_empty() {
+        let is_certain = knot.iter().all(|rank| is_still(*rank));
         let wrong = gone(&graph, &knot, sentences).or_else(amounts);
-        if wrong.is_some() || knot.iter().any(|rank| is_slow(*rank)) {
+        if is_certain && (wrong.is_some() || knot.iter().any(|rank| is_slow(*rank))) {
             return wrong;
         }
-        return Some(
-            mismatch(&graph, &knot, sentences)
-                .or_else(|| finalized(&graph, &knot, sentences))
-                .unwrap_or_else(|| {
-                    let ranks = graph.circle(&stuck, first, STARTS);
-                    let steps: Vec<(u32, &RankNow)> =
-                        ranks.iter().filter_map(|rank| Some((*rank, now(*rank)?))).collect();
-                    let sentence = sentences.deadlock(&steps, knot.len());
-                    HangCause { kind: HangKind::Deadlock, ranks, sentence }
-                }),
-        );
+        let wrong = wrong
+            .or_else(|| mismatch(&graph, &knot, sentences))
+            .or_else(|| finalized(&graph, &knot, sentences));
+        if is_certain {
+            return wrong.or_else(|| deadlock(&graph, sentences));
+        }
+        if wrong.is_some() {
+            return None;
+        }
+        // A rank that came a moment ago, or moves much, may go on; those that are stuck without it are stuck.
+        let mut lasting = ranks.to_vec();
+        for rank in &mut lasting {
+            let may_pass = !is_still(rank.rank) || is_slow(rank.rank);
+            if matches!(rank.doing, Doing::Still(_)) && may_pass {
+                rank.doing = Doing::Moves;
+            }
+        }
+        return deadlock(&WaitGraph::new(sentences.size, &lasting), sentences);
     }
     // Those that are all in one operation do not wait for others.
     if let Some(cause) = amounts() {
@@ -251,6 +257,16 @@ fn cause(ranks: &[RankDoing], sentences: &Sentences) -> Option<HangCause> {
     let last = ranks.first().and_then(|rank| now(*rank));
     let sentence = sentences.straggler(&ranks, last, waiting.len());
     Some(HangCause { kind: HangKind::Straggler, ranks, sentence })
+}
+
+/// Ranks that wait for each other in a circle.
+fn deadlock(graph: &WaitGraph, sentences: &Sentences) -> Option<HangCause> {
+    let (stuck, knot) = (graph.stuck(), graph.knot());
+    let ranks = graph.circle(&stuck, *knot.first()?, STARTS);
+    let steps: Vec<(u32, &RankNow)> =
+        ranks.iter().filter_map(|rank| Some((*rank, graph.now(*rank)?))).collect();
+    let sentence = sentences.deadlock(&steps, knot.len());
+    Some(HangCause { kind: HangKind::Deadlock, ranks, sentence })
 }
 
 /// Which of the stuck ranks wait for such ranks, and for which of them.
@@ -276,30 +292,38 @@ fn gone(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCa
     Some(HangCause { kind: HangKind::Gone, ranks, sentence })
 }
 
-/// Ranks of a communicator in different collective operations: those that are fewer, if there are any.
+/// Ranks of a communicator in different collective operations.
 fn mismatch(graph: &WaitGraph, knot: &[u32], sentences: &Sentences) -> Option<HangCause> {
-    let mut groups = graph.mismatch(knot)?;
-    groups.sort_by_key(|ranks| (ranks.len(), ranks.first().copied()));
-    let said: Vec<(&[u32], &RankNow)> =
-        groups.iter().filter_map(|ranks| Some((&ranks[..], graph.now(*ranks.first()?)?))).collect();
-    let sentence = sentences.mismatch(&said);
-    Some(HangCause { kind: HangKind::Mismatch, ranks: fewer(&groups), sentence })
+    let say = |groups: &[SaidRanks]| sentences.mismatch(groups);
+    Some(differing(graph, graph.mismatch(knot)?, HangKind::Mismatch, say))
 }
 
-/// Ranks in the same call of a collective operation whose amounts differ: those that are fewer, if there are any. That is an
-/// error even if the call ends (MPI 4.1, 6.4).
+/// Ranks in the same call of a collective operation whose amounts differ. That is an error even if the call ends (MPI 4.1,
+/// 6.4).
 fn amounts(
     graph: &WaitGraph,
     knot: &[u32],
     is_still: impl Fn(u32) -> bool,
     sentences: &Sentences,
 ) -> Option<HangCause> {
-    let mut groups = graph.amounts(knot, is_still)?;
+    let say = |groups: &[SaidRanks]| sentences.amounts(groups);
+    Some(differing(graph, graph.amounts(knot, is_still)?, HangKind::Amounts, say))
+}
+
+/// Ranks with what one of them does.
+type SaidRanks<'a> = (&'a [u32], &'a RankNow);
+
+/// The cause is the ranks of all groups but the largest, if there is one.
+fn differing(
+    graph: &WaitGraph,
+    mut groups: Vec<Vec<u32>>,
+    kind: HangKind,
+    say: impl Fn(&[SaidRanks]) -> String,
+) -> HangCause {
     groups.sort_by_key(|ranks| (ranks.len(), ranks.first().copied()));
-    let said: Vec<(&[u32], &RankNow)> =
+    let said: Vec<SaidRanks> =
         groups.iter().filter_map(|ranks| Some((&ranks[..], graph.now(*ranks.first()?)?))).collect();
-    let sentence = sentences.amounts(&said);
-    Some(HangCause { kind: HangKind::Amounts, ranks: fewer(&groups), sentence })
+    HangCause { kind, ranks: fewer(&groups), sentence: say(&said) }
 }
 
 /// The ranks of all groups but the largest, which comes last; of all if no group is the largest.

@@ -9,7 +9,7 @@ use gyan_results::{
 
 use crate::input::killed;
 
-use super::of_doing;
+use super::{SaidRanks, of_doing};
 use crate::symbols::{file_and_line, short_function};
 use crate::words::{integer, ranges};
 
@@ -153,8 +153,8 @@ impl Sentences<'_> {
     }
 
     /// `groups`: ranks in the same operation on one communicator.
-    pub(super) fn mismatch(&self, groups: &[(&[u32], &RankNow)]) -> String {
-        let group = |(ranks, now): &(&[u32], &RankNow)| {
+    pub(super) fn mismatch(&self, groups: &[SaidRanks]) -> String {
+        let group = |(ranks, now): &SaidRanks| {
             let root = now.root.map(|root| format!(" with root {root}")).unwrap_or_default();
             let verb = self.are(ranks.len() == 1);
             let own = if ranks.len() == 1 { "its" } else { "their" };
@@ -171,9 +171,9 @@ impl Sentences<'_> {
     }
 
     /// `groups`: ranks with the same amount in one operation.
-    pub(super) fn amounts(&self, groups: &[(&[u32], &RankNow)]) -> String {
+    pub(super) fn amounts(&self, groups: &[SaidRanks]) -> String {
         const AT_MOST: usize = 4;
-        let group = |(ranks, now): &(&[u32], &RankNow)| {
+        let group = |(ranks, now): &SaidRanks| {
             let bytes = integer(now.bytes.unwrap_or(0).into());
             let have = self.have(ranks.len() == 1);
             format!("{} {have} {bytes} B{}", self.who(ranks), self.place(now))
@@ -189,14 +189,14 @@ impl Sentences<'_> {
 
     /// `steps`: each rank waits for the next, and the last for the first. `all`: how many ranks cannot go on.
     pub(super) fn deadlock(&self, steps: &[(u32, &RankNow)], all: usize) -> String {
-        let next =
-            |at: usize| steps.get((at + 1) % steps.len().max(1)).map_or(0, |(rank, _)| *rank);
         let step = |(at, (rank, now)): (usize, &(u32, &RankNow))| {
             let place = self.place(now);
-            let (function, other) = (name(now), next(at));
+            let next = steps.get((at + 1) % steps.len()).copied();
+            let (function, other) = (name(now), next.map_or(0, |(rank, _)| rank));
             let what = if now.source == Some(Peer::World(other)) {
                 let tag = now.tag.map(|tag| format!(" with tag {tag}")).unwrap_or_default();
-                format!("for a message{tag} from rank {other}")
+                let sent = next.map(|(_, next)| self.sent(next, *rank)).unwrap_or_default();
+                format!("for a message{tag} from rank {other}{sent}")
             } else if now.requests.is_some() {
                 format!("for a request that needs rank {other}")
             } else {
@@ -216,6 +216,19 @@ impl Sentences<'_> {
                 "cannot go on any more; end the job"
             }
         )
+    }
+
+    /// How many messages a rank has sent to another one that waits for it.
+    fn sent(&self, now: &RankNow, to: u32) -> String {
+        let Some(sent) = &now.sent else { return String::new() };
+        let have = self.have(true);
+        match sent.get(&to) {
+            None => format!(", which {have} never sent it a message"),
+            Some(1) => format!(", which {have} sent it 1 message"),
+            Some(number) => {
+                format!(", which {have} sent it {} messages", integer((*number).into()))
+            }
+        }
     }
 
     pub(super) fn straggler(
@@ -275,11 +288,11 @@ impl Sentences<'_> {
         }
     }
 
-    fn are(&self, one: bool) -> &'static str {
+    pub(super) fn are(&self, one: bool) -> &'static str {
         self.verb(one, ["is", "are", if one { "was" } else { "were" }])
     }
 
-    fn have(&self, one: bool) -> &'static str {
+    pub(super) fn have(&self, one: bool) -> &'static str {
         self.verb(one, ["has", "have", "had"])
     }
 
@@ -288,7 +301,7 @@ impl Sentences<'_> {
     }
 
     /// The ranks, or how many of all.
-    fn who(&self, ranks: &[u32]) -> String {
+    pub(super) fn who(&self, ranks: &[u32]) -> String {
         match ranks {
             [one] => format!("rank {one}"),
             all if all.len() == self.size as usize => {
@@ -315,6 +328,15 @@ impl Sentences<'_> {
     }
 }
 
+/// A function on a stack, and its line if that is known.
+pub(super) fn named(frame: &FrameNow) -> String {
+    match file_and_line(frame.file.as_deref(), frame.line) {
+        Some(place) => format!("{} at {place}", short_function(&frame.function)),
+        // Where in a file without names it was tells a reader nothing.
+        None => short_function(frame.function.split("+0x").next().unwrap_or_default()),
+    }
+}
+
 /// In which function a rank crashed, and what had called that.
 fn crashed_in(of: &RankDoing) -> String {
     const CALLERS_AT_MOST: usize = 2;
@@ -329,11 +351,6 @@ fn crashed_in(of: &RankDoing) -> String {
     // Of what is in between nothing is known but names.
     let inner = frames.next();
     let callers = frames.skip_while(|frame| own.is_some() && !has_place(frame));
-    let named = |frame: &FrameNow| match file_and_line(frame.file.as_deref(), frame.line) {
-        Some(place) => format!("{} at {place}", short_function(&frame.function)),
-        // Where in a file without names it was tells a reader nothing.
-        None => short_function(frame.function.split("+0x").next().unwrap_or_default()),
-    };
     let Some(inner) = inner else { return String::new() };
     let depth = of.crashed_in.len();
     if depth >= DEPTH_OF_A_FULL_STACK {
@@ -347,7 +364,7 @@ fn crashed_in(of: &RankDoing) -> String {
 }
 
 /// On which communicator all of these ranks are in an operation.
-fn communicator(groups: &[(&[u32], &RankNow)]) -> &'static str {
+fn communicator(groups: &[SaidRanks]) -> &'static str {
     let is_world = |now: &RankNow| now.communicator == Some(CommunicatorNow::World);
     if groups.iter().all(|(_, now)| is_world(now)) { "MPI_COMM_WORLD" } else { "one communicator" }
 }

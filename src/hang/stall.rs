@@ -16,15 +16,10 @@ pub(crate) struct Stall {
     pub(crate) sentence: String,
 }
 
-/// Why it cannot be told whether a job goes on, some time after its start; none if its ranks are seen.
-pub(crate) fn unseen(directory: Option<&Directory>) -> Option<String> {
-    let ranks = directory.map(|of| of.doing(|_| Vec::new()).2).unwrap_or_default();
+/// Why it cannot be told whether a job goes on of which ranks have left `MPI_Init`; none if they are seen.
+pub(crate) fn unseen(directory: &Directory) -> Option<String> {
+    let ranks = directory.doing(&mut |_| Vec::new()).ranks;
     let number = ranks.len();
-    if number == 0 {
-        let why = "no rank is known to have left MPI_Init: it hangs there or before, runs with GYAN_KEEPER=off, \
-                   or is no MPI program";
-        return Some(why.into());
-    }
     if ranks.iter().all(|rank| rank.doing == Doing::Ended) {
         let all =
             if number == 1 { "its rank has".into() } else { format!("its {number} ranks have") };

@@ -53,6 +53,12 @@ fn ranks_that_wait_for_each_other_are_a_deadlock_and_the_shortest_circle_is_name
     assert_eq!(cause_of(vec![receive(1), receive(2), receive(0)]), deadlock(&[0, 1, 2]));
     // A receive against a barrier.
     assert_eq!(cause_of(vec![barrier(), receive(3), barrier(), barrier()]), deadlock(&[1, 3]));
+    // Of ranks that came a moment ago it is not certain; those that have been stuck for long are stuck without them.
+    let just =
+        |function: &str| Doing::Still(RankNow { since_ms: NOW_MS - 4_000, ..call(function) });
+    let (both, circle) = (vec![just("MPI_Barrier"), receive(3)], [barrier(), barrier()]);
+    assert_eq!(cause_of([both, circle.to_vec()].concat()), deadlock(&[1, 3]));
+    assert_eq!(cause_of(vec![barrier(), receive(3), barrier(), just("MPI_Barrier")]), None);
     // Rank 0 waits for a circle that it is not in.
     assert_eq!(cause_of(vec![receive(1), receive(2), receive(1)]), deadlock(&[1, 2]));
 }
@@ -72,6 +78,10 @@ fn ranks_in_different_collective_operations_are_told_apart() {
     // Rank 0 may have left the broadcast that rank 1 is in: it is rank 2 that comes late, and waits for what never comes.
     let late = cause_of(vec![reduce(), root(0), receive(0)]);
     assert_eq!(late, Some((HangKind::Deadlock, vec![0, 2])));
+    // Rank 1 waits for one that has ended; but there is more to say once rank 2 has been there for long.
+    let just = Doing::Still(RankNow { since_ms: NOW_MS - 4_000, ..call("MPI_Allreduce") });
+    assert_eq!(cause_of(vec![Doing::Ended, barrier(), just]), None);
+    assert_eq!(cause_of(vec![Doing::Ended, barrier(), reduce()]), mismatch(&[1, 2]));
     // It cannot have left a barrier.
     assert_eq!(cause_of(vec![reduce(), barrier(), receive(0)]), mismatch(&[0, 1]));
     // The root waits for one that can come.

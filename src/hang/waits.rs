@@ -310,6 +310,11 @@ impl<'a> WaitGraph<'a> {
         stuck.filter_map(|node| u32::try_from(node).ok()).collect()
     }
 
+    /// The ranks that cannot go on, and of which it is known what they do.
+    pub(super) fn knot(&self) -> Vec<u32> {
+        self.stuck().into_iter().filter(|rank| self.now(*rank).is_some()).collect()
+    }
+
     /// The ranks that wait for one of these, directly or through others.
     pub(super) fn waiting_for(&self, is_wanted: impl Fn(u32) -> bool) -> Vec<u32> {
         let wanted = self.as_ranks(0..self.waits.len()).filter(|rank| is_wanted(*rank));

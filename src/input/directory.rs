@@ -103,6 +103,15 @@ impl RankFile {
     }
 }
 
+/// What the ranks of a job are doing.
+pub(crate) struct JobDoing {
+    /// The job's id.
+    pub(crate) job: String,
+    /// How many ranks it has, as far as they say so.
+    pub(crate) size: u32,
+    pub(crate) ranks: Vec<RankDoing>,
+}
+
 impl Directory {
     /// The summary of a run without profiles: from a page, or from a file.
     pub(crate) fn of_summary(path: &Path, summary: Summary) -> Directory {
@@ -260,11 +269,11 @@ impl Directory {
     }
 
     /// What each rank is doing, as far as it is known: from live files, of which `killed` says whether the processes are
-    /// still there. `crashed_in`: the functions that a rank crashed in, from the outermost one on. And the job and its size.
+    /// still there. `crashed_in`: the functions that a rank crashed in, from the outermost one on.
     pub(crate) fn doing(
         &self,
-        mut crashed_in: impl FnMut(&CrashSeen) -> Vec<FrameNow>,
-    ) -> (String, u32, Vec<RankDoing>) {
+        crashed_in: &mut dyn FnMut(&CrashSeen) -> Vec<FrameNow>,
+    ) -> JobDoing {
         let (mut job, mut size, mut ranks) = (String::new(), 0, Vec::new());
         for &file in &self.files {
             let rank = file.rank;
@@ -298,14 +307,14 @@ impl Directory {
                         Some(crash) if crash.sent => Some(EndedFrom::OtherProcess),
                         _ => None,
                     };
-                    told.crashed_in = of.crash.as_ref().map(&mut crashed_in).unwrap_or_default();
+                    told.crashed_in = of.crash.as_ref().map(&mut *crashed_in).unwrap_or_default();
                     Doing::Gone(of.now)
                 }
                 _ => Doing::Ended,
             };
             ranks.push(told);
         }
-        (job, size, ranks)
+        JobDoing { job, size, ranks }
     }
 
     /// The entry of a live file, and whose it is; none if the rank is not in it any more.

@@ -41,14 +41,23 @@ pub(crate) fn write_now(directory: &Path) {
     }
 }
 
-fn keepers_of(directory: &Path) -> Vec<Pid> {
-    let Ok(directory) = fs::canonicalize(directory) else { return Vec::new() };
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter_map(|entry| keeper(&entry.path(), &directory)).collect()
+/// The run directories that one on this host is working for.
+pub(crate) fn directories() -> Vec<PathBuf> {
+    keepers().map(|(_, directory)| directory).collect()
 }
 
-/// The id of a process if it is a keeper for this directory, the last word of its command line.
-fn keeper(process: &Path, directory: &Path) -> Option<Pid> {
+fn keepers_of(directory: &Path) -> Vec<Pid> {
+    let Ok(directory) = fs::canonicalize(directory) else { return Vec::new() };
+    keepers().filter(|(_, of)| *of == directory).map(|(keeper, _)| keeper).collect()
+}
+
+fn keepers() -> impl Iterator<Item = (Pid, PathBuf)> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.filter_map(|entry| keeper(&entry.path()))
+}
+
+/// The id of a process if it is a keeper, and its directory, the last word of its command line.
+fn keeper(process: &Path) -> Option<(Pid, PathBuf)> {
     let number = process.file_name()?.to_str()?.parse().ok()?;
     if fs::read_to_string(process.join("comm")).ok()?.trim_end() != NAME {
         return None;
@@ -56,5 +65,5 @@ fn keeper(process: &Path, directory: &Path) -> Option<Pid> {
     let line = fs::read(process.join("cmdline")).ok()?;
     let last = line.strip_suffix(b"\0")?.rsplit(|byte| *byte == 0).next()?;
     let last = PathBuf::from(String::from_utf8_lossy(last).into_owned());
-    (fs::canonicalize(last).ok()? == directory).then(|| Pid::from_raw(number)).flatten()
+    Pid::from_raw(number).zip(fs::canonicalize(last).ok())
 }

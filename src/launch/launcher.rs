@@ -57,13 +57,41 @@ fn by_version(text: &str) -> Launcher {
 
 /// The rank of this process, when a launcher started it as one.
 pub(crate) fn rank() -> Option<u32> {
-    let number = |name: &str| env::var(name).ok()?.parse().ok();
-    let step = env::var_os("SLURM_STEP_ID").is_some();
+    rank_in(&|name| env::var(name).ok())
+}
+
+/// The rank of a process with these environment variables.
+pub(super) fn rank_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
+    let number = |name: &str| variable(name)?.parse().ok();
+    let step = variable("SLURM_STEP_ID").is_some();
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_ID"]
         .into_iter()
         .find_map(number)
         // A batch script has a SLURM_PROCID too, but no step.
         .or_else(|| number("SLURM_PROCID").filter(|_| step))
+}
+
+/// How many ranks there are in `MPI_COMM_WORLD` of such a process.
+pub(super) fn size_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .find_map(|name| variable(name)?.parse().ok())
+}
+
+/// Whether all of them are on its host.
+pub(super) fn is_on_one_host(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let local = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"].into_iter().find_map(variable);
+    match local {
+        Some(local) => local.parse().ok() == size_in(variable),
+        None => variable("SLURM_STEP_NUM_NODES").is_some_and(|hosts| hosts == "1"),
+    }
+}
+
+/// Whether a process with this name starts ranks: a launcher, or one of its daemons.
+pub(super) fn starts_ranks(name: &str) -> bool {
+    const BEGIN: [&str; 8] =
+        ["mpirun", "mpiexec", "orterun", "orted", "prte", "srun", "slurmstepd", "hydra_"];
+    BEGIN.iter().any(|begin| name.starts_with(begin))
 }
 
 /// The program that `words` begin with, which can be found; `command` is what needs it.
@@ -179,6 +207,26 @@ mod tests {
     fn a_program_that_is_no_launcher_is_none() {
         assert_eq!(launcher(OsStr::new("./mpirunner")), None);
         assert_eq!(launcher(OsStr::new("/usr/bin/srun")), Some(Launcher::Slurm));
+    }
+
+    #[test]
+    fn a_rank_is_known_by_what_its_launcher_sets() {
+        let known = |variables: &str| {
+            let variable = |name: &str| {
+                let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+                pairs.find(|(of, _)| *of == name).map(|(_, value)| value.to_owned())
+            };
+            let variable: &dyn Fn(&str) -> Option<String> = &variable;
+            (rank_in(variable), size_in(variable), is_on_one_host(variable))
+        };
+        let open_mpi = "PMIX_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4";
+        assert_eq!(known(open_mpi), (Some(2), Some(4), true));
+        let hydra = "PMI_RANK=2 PMI_SIZE=8 MPI_LOCALNRANKS=4";
+        assert_eq!(known(hydra), (Some(2), Some(8), false));
+        let slurm = "SLURM_PROCID=0 SLURM_STEP_ID=1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1";
+        assert_eq!(known(slurm), (Some(0), Some(2), true));
+        assert_eq!(known("SLURM_PROCID=0 SLURM_NTASKS=2"), (None, None, false));
+        assert!(starts_ranks("hydra_pmi_proxy") && !starts_ranks("prepare"));
     }
 
     #[test]

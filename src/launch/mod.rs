@@ -9,4 +9,5 @@ pub(crate) mod listing;
 pub(crate) mod mpi;
 pub(crate) mod preload;
 pub(crate) mod processes;
+pub(crate) mod ranks;
 pub(crate) mod wait;

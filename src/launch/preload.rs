@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
+/// The name of the library.
+pub(super) const NAME: &str = "libgyan.so";
+
 /// libgyan.so: where the user says, next to this command, or where `scripts/install` and packages put it.
 pub(crate) fn library() -> Result<PathBuf, Error> {
-    const NAME: &str = "libgyan.so";
     if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
         return fs::canonicalize(&path)

@@ -11,15 +11,15 @@ use super::keepers;
 pub(crate) struct ProcessId {
     pub(crate) pid: Pid,
     /// In ticks since the machine started (proc(5)).
-    started: u64,
+    pub(super) started: u64,
 }
 
 /// A process that has not ended.
-struct Process {
-    id: ProcessId,
-    name: String,
+pub(super) struct Process {
+    pub(super) id: ProcessId,
+    pub(super) name: String,
     /// None for the first process.
-    parent: Option<Pid>,
+    pub(super) parent: Option<Pid>,
 }
 
 /// The processes whose parent is `pid`.
@@ -59,7 +59,7 @@ pub(crate) fn still_there(processes: &[ProcessId]) -> Vec<ProcessId> {
     processes.iter().filter(lives).copied().collect()
 }
 
-fn all() -> Vec<Process> {
+pub(super) fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| process(entry.file_name().to_str()?.parse().ok()?)).collect()
 }

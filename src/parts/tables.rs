@@ -85,7 +85,7 @@ pub(crate) const TABLES: &[RankTable] = tables! {
     "sites": (&Site, &Sites), "rank, function and place in the program that called it",
         |profile| profile.sites.iter().flat_map(sites);
     "waiting": (&Waiting, u64, u64),
-        "rank and call of a synchronising collective that was timed on every rank of its communicator",
+        "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
     VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
         |profile| profile.pvars.iter().flat_map(elements);

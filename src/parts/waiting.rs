@@ -1,7 +1,7 @@
-//! How much of the time in synchronising collectives is waiting, and for whom?
+//! How much of the time in collectives is waiting, and for whom?
 
 use gyan_results::{
-    CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
+    CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary, WaitsFor,
 };
 
 use super::headings::{library_and_job, title};
@@ -18,7 +18,7 @@ use crate::error::Error;
 pub(super) const WAITING: Part = Part {
     option: Some(PartOption::new(
         "waiting",
-        "How much of the time in barriers, reductions to all and their kin is waiting, and \
+        "How much of the time in barriers, reductions, broadcasts and their kin is waiting, and \
          for whom",
         show,
     )),
@@ -33,8 +33,8 @@ fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     if waiting.is_empty() {
         return Err(of.lacks(
             "no collective was compared between ranks",
-            "waiting is known of calls such as MPI_Allreduce and MPI_Barrier, in which each rank waits for all \
-             others, on communicators of at least two ranks, and not with GYAN_WAITING=off",
+            "waiting is known of calls such as MPI_Allreduce, MPI_Barrier and MPI_Bcast, on communicators of at \
+             least two ranks, and not with GYAN_WAITING=off",
         ));
     }
     let view = view(of.summary, of.all);
@@ -117,11 +117,15 @@ fn table<'a>(
 ) -> Section<'a> {
     let mut notes = more_rows(cut_off);
     notes.push(
-        "times are those of all ranks together; WAITING is how much longer ranks took for a call \
-         than the one that came last, TRANSFER is the rest; LAST is whom most of the waiting was \
-         for"
-        .into(),
+        "times are those of all ranks together; TRANSFER is the time without WAITING; LAST is whom \
+         most of the waiting was for"
+            .into(),
     );
+    let mut how: Vec<&str> =
+        functions.iter().map(|of| how_waiting_is_known(&of.function)).collect();
+    how.sort_unstable();
+    how.dedup();
+    notes.extend(how.into_iter().map(Value::from));
     let compared = |(_, on): &OnCommunicator| on.compared.saturating_mul(on.size.into());
     if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
         let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
@@ -140,10 +144,30 @@ fn table<'a>(
     columns.extend(numbers(["CALLS", "TIME", "WAITING", "OF TIME", "TRANSFER"]));
     columns.extend(texts(["LAST"]));
     Section {
-        title: "Waiting in synchronising collectives".into(),
+        title: "Waiting in collectives".into(),
         columns,
         rows: rows.into_iter().map(|(of, on)| cells(of, on)).collect(),
         notes,
+    }
+}
+
+/// What WAITING is in a function, in words.
+fn how_waiting_is_known(function: &str) -> &'static str {
+    match WaitsFor::in_function(function) {
+        WaitsFor::All => {
+            "WAITING in MPI_Barrier, MPI_Allreduce and their kin is how much longer ranks took for a call than the \
+             one that came last"
+        }
+        WaitsFor::Root => {
+            "WAITING in MPI_Bcast, MPI_Scatter and MPI_Scatterv is the time until the root began the call"
+        }
+        WaitsFor::AtRoot => {
+            "WAITING in MPI_Reduce, MPI_Gather and MPI_Gatherv is the time of the root until the last other rank \
+             began the call"
+        }
+        WaitsFor::Lower => {
+            "WAITING in MPI_Scan and MPI_Exscan is the time until the last rank with a lower number began the call"
+        }
     }
 }
 
@@ -236,7 +260,7 @@ columns! { &(of, on) in WaitingRow<'_>;
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
     if summary.waiting.is_empty() {
-        return Err("waiting in collectives: none that all ranks enter together was called, or GYAN_WAITING was off".into());
+        return Err("waiting in collectives: none in which ranks wait for each other was called, or GYAN_WAITING was off".into());
     }
     let mut block = PageBlock::new("waiting", "Waiting in collectives");
     let view = view(summary, true);

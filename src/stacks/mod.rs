@@ -55,9 +55,20 @@ pub(crate) fn taken(
             Some(pid) => reader.stacks(pid, still.get(&rank).copied(), which),
             None => vec![Err(elsewhere(&host, directory))],
         };
-        for taken in taken {
-            stacks.add(rank, taken);
-        }
+        stacks.extend(rank, taken);
+    }
+    stacks.finish()
+}
+
+/// The same of these processes, by rank.
+pub(crate) fn of_processes(
+    processes: &BTreeMap<u32, u32>,
+    which: WhichThreads,
+) -> (Vec<StackNow>, Vec<WithoutStack>) {
+    let mut reader = StackReader::default();
+    let mut stacks = Stacks::default();
+    for (rank, pid) in processes {
+        stacks.extend(*rank, reader.stacks(*pid, None, which));
     }
     stacks.finish()
 }
@@ -84,6 +95,12 @@ struct SameStack {
 }
 
 impl Stacks {
+    fn extend(&mut self, rank: u32, taken: Vec<Result<Taken, String>>) {
+        for taken in taken {
+            self.add(rank, taken);
+        }
+    }
+
     fn add(&mut self, rank: u32, taken: Result<Taken, String>) {
         match taken {
             Ok(Taken { kind, frames, is_cut, stopped_us }) => {

@@ -175,12 +175,16 @@ pub(super) fn shown(frames: Vec<OwnedFrame>) -> ShownStack {
         if in_mpi && !is_in_program {
             continue;
         }
-        match (owner, mpi_function(&frame.function)) {
-            (Owner::Gyan, _) => {}
+        let called = match owner {
+            Owner::Gyan => entry(&frame.function),
+            _ => mpi_function(&frame.function),
+        };
+        match (owner, called) {
             (_, Some(function)) if !is_in_program => {
                 in_mpi = true;
                 shown.push(of_name(function));
             }
+            (Owner::Gyan, _) => {}
             (Owner::Mpi | Owner::Binding, _) => {
                 in_library = in_library.or(Some(of_name(frame.function)));
             }
@@ -217,4 +221,17 @@ fn mpi_function(name: &str) -> Option<String> {
     let rest = name.strip_prefix("PMPI_").or_else(|| name.strip_prefix("MPI_"))?;
     let is_name = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     is_name.then(|| format!("MPI_{rest}"))
+}
+
+/// The name in C of the function of MPI that an entry point of libgyan.so stands for, in C or in Fortran.
+fn entry(name: &str) -> Option<String> {
+    let of_c = mpi_function(name).filter(|name| name.contains(char::is_lowercase));
+    let of_fortran = || {
+        let lower = name.to_ascii_lowercase();
+        let plain = lower.trim_end_matches('_').trim_end_matches("_f08");
+        let rest = plain.strip_prefix("pmpi_").or_else(|| plain.strip_prefix("mpi_"))?;
+        let (first, others) = rest.split_at_checked(1)?;
+        mpi_function(&format!("MPI_{}{others}", first.to_ascii_uppercase()))
+    };
+    of_c.or_else(of_fortran)
 }

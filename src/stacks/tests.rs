@@ -207,6 +207,16 @@ fn of_mpi_and_gyan_only_the_called_function_is_shown() {
         owned(Owner::Program, "app", "my_sum"),
     ];
     assert_eq!(names(stack), ["main", "MPI_Allreduce", "my_sum"]);
+    // What gyan does before and after the call is part of it.
+    for name in ["MPI_Init", "PMPI_Init", "mpi_init_", "pmpi_init_f08_", "MPI_INIT"] {
+        let in_gyan = vec![
+            owned(Owner::Program, "app", "main"),
+            owned(Owner::Gyan, "libgyan.so", name),
+            owned(Owner::Gyan, "libgyan.so", "gyan::run::start"),
+            owned(Owner::Mpi, "libmpi.so", "MPI_T_init_thread"),
+        ];
+        assert_eq!(names(in_gyan), ["main", "MPI_Init"], "{name}");
+    }
     let nameless = vec![
         owned(Owner::Program, "app", "main"),
         owned(Owner::Mpi, "libmpi.so", "libmpi.so+0x12"),

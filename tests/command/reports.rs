@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_results::{Clock, RankProfile, Waiting, rank_file_name, read_rank};
+use gyan_results::{CallStarts, Clock, RankProfile, Waiting, rank_file_name, read_rank};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
@@ -88,9 +88,17 @@ fn waiting() -> TempDir {
         let time = |call: u64| match function {
             "MPI_Allreduce" if !call.is_multiple_of(10) => Some(20_000 + (3 - rank) * 9_700_000),
             "MPI_Allreduce" => Some(20_000 + 300_000 * rank),
+            "MPI_Bcast" => Some(if rank == 2 { 20_000 } else { 420_000 }),
             _ => Some(3_000 + 1_000 * ((rank + call) % 4) * (1 + call % 3)),
         };
         Waiting::written((0..calls).map(time))
+    };
+    // The root, which is rank 2, is late by 400 us.
+    let starts = |rank: u32| {
+        let late = if rank == 2 { 400_000 } else { 0 };
+        let begun = (0..20).map(|call| Some(1_000_000_000 + 1_000_000 * call + late));
+        let (clock, begun) = ("0123".repeat(4), CallStarts::written(begun));
+        CallStarts { rank, clock, level: 0, roots: vec![(20, 2)], begun }
     };
     changed(|profile| {
         let row = |function: &str, communicator: &str, half: bool, calls, level| Waiting {
@@ -102,9 +110,11 @@ fn waiting() -> TempDir {
             calls,
             level,
             times_ns: times(profile.rank.into(), function, calls >> level),
+            starts: (function == "MPI_Bcast").then(|| starts(profile.rank)),
         };
         profile.waiting = vec![
             row("MPI_Allreduce", "MPI_COMM_WORLD", false, 20, 0),
+            row("MPI_Bcast", "MPI_COMM_WORLD", false, 20, 0),
             row("MPI_Barrier", "MPI_COMM_WORLD", false, 6400, 4),
             row("MPI_Barrier", "solver", false, 10, 0),
             row("MPI_Barrier", "communicator of 2 ranks", true, 100, 0),

@@ -121,6 +121,32 @@ static void waiting(void)
     }
 }
 
+/* As waiting, in a broadcast whose root is the late rank. */
+static void late_root(void)
+{
+    for (int i = 0; i < 20; i++) {
+        int late = i % 5 != 0;
+        nap(healthy || rank == late ? 90 : 50);
+        if (!healthy || i % 10 == 9)
+            MPI_Bcast(buffer, 1, MPI_DOUBLE, late, WORLD);
+    }
+}
+
+/* As waiting, in a reduction whose root is the early rank. */
+static void early_root(void)
+{
+    double value = 1, sum;
+    for (int i = 0; i < 20; i++) {
+        int late = i % 5 != 0;
+        nap(healthy || rank == late ? 90 : 50);
+        if (!healthy || i % 10 == 9)
+            MPI_Reduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, 1 - late, WORLD);
+        /* Nobody is ahead. */
+        if (!healthy)
+            MPI_Barrier(WORLD);
+    }
+}
+
 static void algorithm(void)
 {
     int elements = 4 * LARGE / sizeof(double);
@@ -478,6 +504,8 @@ static const struct {
     {"imbalance", imbalance},
     {"communication", communication},
     {"waiting", waiting},
+    {"late-root", late_root},
+    {"early-root", early_root},
     {"algorithm", algorithm},
     {"barrier", barrier},
     {"eager-limit", eager_limit},

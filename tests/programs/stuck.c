@@ -14,6 +14,7 @@
  * finalize    rank 3 is in MPI_Finalize while the others are in a barrier
  * sender      rank 0 receives from any rank, of which rank 3 computes and could send; the others receive from rank 0
  * threads     two threads of each of ranks 0 and 1 receive from the other rank; ranks 2 and 3 are in a barrier
+ * requests    the same with MPI_Irecv and MPI_Wait
  * deaf        as cycle, and they do not end by SIGTERM
  * healthy     they go on exchanging messages
  */
@@ -47,6 +48,13 @@ static void *receive_in_thread(void *tag) {
     return NULL;
 }
 
+static void *wait_in_thread(void *tag) {
+    MPI_Request request;
+    MPI_Irecv(&x, 1, MPI_INT, 1 - rank, *(int *)tag, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE); /* wait */
+    return NULL;
+}
+
 static void compute(void) {
     while (access("go", F_OK) != 0)
         usleep(1000);
@@ -55,7 +63,7 @@ static void compute(void) {
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     alarm(600);
-    if (!strcmp(what, "threads")) {
+    if (!strcmp(what, "threads") || !strcmp(what, "requests")) {
         int provided;
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     } else {
@@ -71,12 +79,13 @@ int main(int argc, char **argv) {
         if (rank < 2)
             receive(1 - rank, 5);
         barrier();
-    } else if (!strcmp(what, "threads")) {
+    } else if (!strcmp(what, "threads") || !strcmp(what, "requests")) {
+        void *(*in_thread)(void *) = what[0] == 't' ? receive_in_thread : wait_in_thread;
         pthread_t other;
         int tags[] = {5, 6};
         if (rank < 2) {
-            pthread_create(&other, NULL, receive_in_thread, &tags[0]);
-            receive_in_thread(&tags[1]);
+            pthread_create(&other, NULL, in_thread, &tags[0]);
+            in_thread(&tags[1]);
             pthread_join(other, NULL);
         }
         barrier();

@@ -8,7 +8,9 @@ use gyan_results::{Doing, HangCause, HangKind, JobNow};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPICH, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, line_of, root, run};
+use crate::common::{
+    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, line_of, profiles, root, run,
+};
 use crate::matrix::{self, Column};
 use crate::survival::live::Waiting;
 
@@ -31,6 +33,12 @@ const CASES: &[Case] = &[
     Case { what: "cycle", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[RECEIVE] },
     Case { what: "barrier", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE, BARRIER] },
     Case { what: "threads", kind: HangKind::Deadlock, ranks: &[0, 1], names: &[RECEIVE] },
+    Case {
+        what: "requests",
+        kind: HangKind::Deadlock,
+        ranks: &[0, 1],
+        names: &[("MPI_Wait", "wait")],
+    },
     Case { what: "tag", kind: HangKind::Deadlock, ranks: &[1, 3], names: &[RECEIVE] },
     Case {
         what: "collectives",
@@ -65,7 +73,10 @@ pub(crate) fn program_of(mpi: Mpi) -> String {
 /// What `gyan now` finds out, once there is something to say.
 pub(crate) fn looked(waiting: &Waiting) -> Option<JobNow> {
     let outcome = run(gyan().args(["now", "--format", "json"]).arg(waiting.directory()));
-    (outcome.code == 0).then(|| serde_json::from_str(&outcome.stdout).unwrap())
+    let now = (outcome.code == 0).then(|| serde_json::from_str::<JobNow>(&outcome.stdout).unwrap());
+    // Before a rank has left MPI_Init, their stacks are all that is known.
+    let is_seen = |now: &JobNow| now.ranks.iter().any(|of| !matches!(of.doing, Doing::NotSeen(_)));
+    now.filter(is_seen)
 }
 
 fn cause_of(waiting: &Waiting, what: &str) -> HangCause {
@@ -96,11 +107,16 @@ fn says_why(mpi: Mpi) {
             let sentence = cause.sentence.replace(" with root 0", "").replace(" with root 1", "");
             assert!(sentence.contains(&expected), "{mpi:?} {what}: {expected}: {cause:?}");
         }
-        // The report says it above everything else.
-        let report = run(gyan().arg("report").arg(waiting.directory())).stdout;
-        let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
-        let said = flat.find(&cause.sentence).unwrap_or_else(|| panic!("{what}\n{report}"));
-        assert!(said < 400, "{what}\n{report}");
+        // The report says it above everything else; ranks may have been seen since that were not before.
+        let mut report = String::new();
+        let is_said = comes_true(|| {
+            report = run(gyan().arg("report").arg(waiting.directory())).stdout;
+            let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
+            let cause = looked(&waiting).and_then(|now| now.cause);
+            let said = cause.filter(|of| of.kind == *kind).and_then(|of| flat.find(&of.sentence));
+            said.is_some_and(|at| at < 400)
+        });
+        assert!(is_said, "{what}\n{report}");
     }
 }
 
@@ -197,6 +213,70 @@ fn of_a_job_that_cannot_be_seen_that_is_said_once_and_nothing_is_ended() {
     let stderr = fs::read_to_string(&stderr).unwrap();
     assert!(is_said && ended.is_none(), "{stderr}");
     assert_eq!(stderr.matches(said).count(), 1, "{stderr}");
+}
+
+/// `gyan run` with these options of `tests/programs/starting.c`, in a directory for its file `go`; and what its ranks do until then.
+fn starts(mpi: Mpi, here: &TempDir, options: &[&str]) -> (Command, String) {
+    let mut command = gyan();
+    command.arg("run").args(options).args(["--no-report", "--output", "out", "--"]);
+    command.args(mpi.mpirun(RANKS)).arg(mpi.compiled("starting", &["-g"]));
+    command.current_dir(here);
+    let [init, reads] = ["init", "reads"].map(|comment| line_of("starting.c", comment));
+    let doing = format!(
+        "ranks 0-1, 3 are in MPI_Init at starting.c:{init}; rank 2 has not called MPI_Init: it is in read_input at \
+         starting.c:{reads}"
+    );
+    (command, doing)
+}
+
+#[test]
+fn a_job_that_does_not_leave_mpi_init_is_ended_and_it_is_said_who_keeps_it_there() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let (mut command, doing) = starts(mpi, &here, &["--stall", "5s", "--stall-kill"]);
+        let outcome = run(&mut command);
+        assert_eq!(outcome.code, 124, "{mpi:?}: {}", outcome.stderr);
+        let is_said = |said: &str| outcome.stderr.matches(said).count() == 1;
+        assert!(is_said("no rank is known to have left MPI_Init"), "{mpi:?}: {}", outcome.stderr);
+        let why = format!("s: no rank has left MPI_Init; {doing}\n");
+        assert!(is_said(&why), "{mpi:?}: {}", outcome.stderr);
+        let stall = fs::read(here.path().join("out/stall.json")).unwrap();
+        let stall: JobNow = serde_json::from_slice(&stall).unwrap();
+        let groups: Vec<&[u32]> = stall.groups.iter().map(|group| &group.ranks[..]).collect();
+        assert_eq!((stall.size, groups), (4, vec![&[0, 1, 3][..], &[2]]), "{mpi:?}");
+    }
+}
+
+#[test]
+fn what_ranks_do_before_they_have_left_mpi_init_is_only_said_if_that_takes_long() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let stderr = here.path().join("stderr");
+        let (mut command, doing) = starts(mpi, &here, &["--stall", "10m"]);
+        let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+        command.envs(root.map(|name| (name, "1"))).stderr(File::create(&stderr).unwrap());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let mut now = None;
+        let is_seen = comes_true(|| {
+            let mut command = gyan();
+            let outcome = run(command.args(["now", "out", "--format", "json"]).current_dir(&here));
+            now = (outcome.code == 0).then(|| serde_json::from_str::<JobNow>(&outcome.stdout));
+            let Some(Ok(now)) = &now else { return false };
+            let groups: Vec<&str> = now.groups.iter().map(|group| &*group.sentence).collect();
+            groups.join("; ") == doing
+        });
+        fs::write(here.path().join("go"), "").unwrap();
+        let mut status = None;
+        assert!(comes_true(|| {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        }));
+        let stderr = fs::read_to_string(&stderr).unwrap();
+        assert!(is_seen, "{mpi:?}: {doing}: {now:?}\n{stderr}");
+        assert_eq!(status.unwrap().code(), Some(0), "{mpi:?}: {stderr}");
+        assert!(!stderr.contains("MPI_Init"), "{mpi:?}: {stderr}");
+        profiles(&here.path().join("out"), RANKS);
+    }
 }
 
 /// Ranks 0 and 1 wait for each other at that line.

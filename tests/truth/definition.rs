@@ -42,7 +42,7 @@ pub(super) struct TruthOfFunction {
     pub(super) longest_s: f64,
     /// In which another rank was not there yet.
     pub(super) waited_s: f64,
-    /// The same in calls that no rank leaves before all have come.
+    /// The same in collective operations.
     pub(super) waited_together_s: f64,
     /// How many of them waited longer than the transfer took.
     pub(super) late: u64,

@@ -34,8 +34,8 @@ pub(super) struct Called {
     pub(super) bytes: u64,
     /// Whom it sent a message.
     pub(super) to: Option<u32>,
-    /// The communicator on which no rank leaves before all have come.
-    pub(super) together: Option<usize>,
+    /// The communicator on which ranks wait for each other in it, and the rank that is its root.
+    pub(super) together: Option<(usize, Option<u32>)>,
     /// Seconds in which another rank was not there yet, and which.
     pub(super) waited: f64,
     pub(super) waited_for: Option<u32>,
@@ -340,7 +340,12 @@ impl<'p> Run<'p> {
             _ => (0, None),
         };
         let together = match call.what {
-            What::Together { communicator, .. } if call.function != MPI_Init => Some(communicator),
+            What::Together { communicator, .. } if call.function != MPI_Init => {
+                Some((communicator, None))
+            }
+            What::FromRoot { communicator, root, .. } | What::ToRoot { communicator, root, .. } => {
+                Some((communicator, Some(root)))
+            }
             _ => None,
         };
         let thread = &mut self.threads[number];

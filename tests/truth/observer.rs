@@ -92,7 +92,15 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
         let at = at + later_s;
         match moment {
             Moment::Begins(call) => {
-                inside[thread] = Some(begins(ledgers[thread], !is_threaded, call, at + costs_s.0));
+                let together = call.together.and_then(|(communicator, root)| {
+                    let of = &program.communicators[communicator];
+                    let place = |rank| of.iter().position(|other| *other == rank);
+                    waiting::simulate_rank(u32::try_from(place(rank)?).ok()?);
+                    let root = root.and_then(|root| i32::try_from(place(root)?).ok());
+                    Some((HANDLE + 4 * communicator, root.unwrap_or(waiting::NO_ROOT)))
+                });
+                let at = at + costs_s.0;
+                inside[thread] = Some(begins(ledgers[thread], !is_threaded, call, together, at));
                 later_s += costs_s.0;
             }
             Moment::Ends(call) => {
@@ -152,8 +160,14 @@ struct Inside {
     together: Option<InTimedCall>,
 }
 
-/// A call begins at `begun_s`, after it was counted.
-fn begins(ledger: &Ledger, alone: bool, call: &Called, begun_s: f64) -> Inside {
+/// A call begins at `begun_s`, after it was counted. `together`: the communicator and the root.
+fn begins(
+    ledger: &Ledger,
+    alone: bool,
+    call: &Called,
+    together: Option<(usize, i32)>,
+    begun_s: f64,
+) -> Inside {
     let function = call.function;
     let begun = ticks(begun_s);
     clock::simulate(ticks(begun_s - if alone { COSTS_S.0 } else { 0.0 }));
@@ -162,7 +176,7 @@ fn begins(ledger: &Ledger, alone: bool, call: &Called, begun_s: f64) -> Inside {
     if function == MPI_Init {
         return Inside { begun, is_due: false, due: None, together: None };
     }
-    let due = call.together.and_then(|on| waiting::due(alone, function, HANDLE + 4 * on));
+    let due = together.and_then(|(comm, root)| waiting::due(alone, function, comm, root));
     let is_due = ledger.is_due(function);
     let is_together = !alone && (is_due || due.is_some());
     let together = is_together.then(|| InTimedCall::enter(begun));
@@ -191,7 +205,8 @@ fn ends(
         ledger.timed(budget(), function, begun, ended);
     }
     if let Some(due) = due {
-        due.took(ended - begun, true);
+        // What gyan's own work takes comes later on all ranks alike, as they wait for each other.
+        due.took(ticks(call.begun), ended - begun, true);
     }
     ledger.count_slowly(function);
     clock::simulate(ticks(ended_s + timed_s));

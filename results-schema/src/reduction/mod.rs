@@ -15,6 +15,7 @@ mod places;
 mod pvars;
 mod sites;
 mod sorted;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod traffic;

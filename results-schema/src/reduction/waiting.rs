@@ -3,17 +3,21 @@
 //! order of the ranks does not matter. A rank's waiting is its own time minus the shortest times, which are the
 //! same for all ranks. So the rank that waited least has the least time in the calls that all ranks timed; the
 //! least and the most are kept for each level that this may turn out to be.
+//!
+//! That holds where each rank waits for all others. In other functions waiting follows from when each rank began the call
+//! ([`starts`](super::starts)).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::starts::{Clocks, Starts};
 use crate::merge::{Lowest, Merge, merge_fields};
 use crate::ranges::Ranges;
 use crate::{
     CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks,
-    WaitingSummary, collected, sort_by,
+    WaitingSummary, WaitsFor, collected, sort_by,
 };
 
 /// Most functions on communicators that are compared: those on the largest.
@@ -42,36 +46,38 @@ struct CommunicatorWaits {
     ranks: Ranges,
     calls: u64,
     timed: Timed,
+    starts: Starts,
 }
 
 merge_fields! {
-    CommunicatorWaits { communicator, ranks, calls, timed }
+    CommunicatorWaits { communicator, ranks, calls, timed, starts }
 }
 
 /// The calls that were timed, at the highest level of all ranks.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Timed {
-    level: u32,
-    calls: Vec<ComparedCall>,
+pub(super) struct Timed {
+    pub(super) level: u32,
+    pub(super) calls: Vec<ComparedCall>,
     /// The times of ranks in the calls of this level, of the next one and so on.
-    of_ranks: Vec<Extremes>,
+    pub(super) of_ranks: Vec<Extremes>,
 }
 
 /// The least and the most time, with the lowest rank that has it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-struct Extremes {
+pub(super) struct Extremes {
     min: (u64, u32),
     max: (u64, u32),
 }
 
 /// One call on the ranks that timed it.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-struct ComparedCall {
-    ranks: u32,
-    sum_ns: u64,
-    min_ns: u64,
-    /// The lowest rank that has the minimum.
-    last: u32,
+pub(super) struct ComparedCall {
+    pub(super) ranks: u32,
+    pub(super) sum_ns: u64,
+    /// What a rank takes that does not wait.
+    pub(super) min_ns: u64,
+    /// The lowest rank that has the minimum: the one that others wait for.
+    pub(super) last: u32,
 }
 
 impl Waits {
@@ -84,10 +90,17 @@ impl Waits {
     /// `calls`: what else is known of the functions.
     #[inline]
     pub(super) fn finish(self, calls: &[CallSummary]) -> Vec<WaitingSummary> {
+        let clocks = Clocks::aligned(self.0.values().map(|row| &row.starts));
         let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
-        for (key, row) in self.0 {
+        for (key, mut row) in self.0 {
             let function = key.function.clone();
-            if let Some(compared) = row.compared(key) {
+            let mut clock_error_ns = 0;
+            let waits_for = WaitsFor::in_function(&function);
+            if waits_for != WaitsFor::All {
+                let starts = std::mem::take(&mut row.starts);
+                (row.timed, clock_error_ns) = starts.compared(waits_for, &clocks);
+            }
+            if let Some(compared) = row.compared(key, clock_error_ns) {
                 functions.entry(function).or_default().push(compared);
             }
         }
@@ -115,8 +128,7 @@ impl Merge for Waits {
 
 impl CommunicatorWaits {
     fn of(waiting: &Waiting, rank: u32) -> (Key, CommunicatorWaits) {
-        let Waiting { function, communicator, members, ordinal, size, calls, level, times_ns: _ } =
-            waiting;
+        let Waiting { function, communicator, members, ordinal, size, calls, level, .. } = waiting;
         let key = Key {
             size: Reverse(*size),
             members: members.clone(),
@@ -127,11 +139,16 @@ impl CommunicatorWaits {
             let call = |ns| ComparedCall { ranks: 1, sum_ns: ns, min_ns: ns, last: rank };
             ns.map(call).unwrap_or_default()
         };
+        let timed = match WaitsFor::in_function(function) {
+            WaitsFor::All => Timed::of(*level, waiting.durations().map(call).collect(), rank),
+            _ => Timed::default(),
+        };
         let row = CommunicatorWaits {
             communicator: Lowest { rank, said: communicator.clone() },
             ranks: Ranges::of(rank),
             calls: *calls,
-            timed: Timed::of(*level, waiting.durations().map(call).collect(), rank),
+            timed,
+            starts: Starts::of_rank(waiting, rank),
         };
         (key, row)
     }
@@ -215,6 +232,8 @@ struct Compared {
     summary: CommunicatorWaiting,
     /// The error if it is not, and is an estimate from the same calls.
     error_with_time: Option<f64>,
+    /// Whether every call was timed on all ranks.
+    is_all: bool,
     missing: bool,
     /// By the rank that came last: in how many of the calls that were timed on every rank, and the seconds that
     /// the others waited for it, in all calls.
@@ -222,9 +241,9 @@ struct Compared {
 }
 
 impl CommunicatorWaits {
-    /// None when nothing was timed on more than one rank.
-    fn compared(self, key: Key) -> Option<Compared> {
-        let CommunicatorWaits { communicator, ranks, calls, timed } = self;
+    /// None when nothing was timed on more than one rank. `clock_error_ns`: how much of the waiting may be differences of clocks.
+    fn compared(self, key: Key, clock_error_ns: u64) -> Option<Compared> {
+        let CommunicatorWaits { communicator, ranks, calls, timed, starts: _ } = self;
         let on = u32::try_from(ranks.len()).ok().filter(|on| *on > 1)?;
         let common = || timed.calls.iter().filter(|call| call.ranks == on);
         let waited = |call: &ComparedCall| {
@@ -243,11 +262,13 @@ impl CommunicatorWaits {
         let is_all = u128::from(calls) <= u128::from(compared) * u128::from(on);
         let error = |rest: &dyn Fn(&ComparedCall) -> f64| {
             if is_all {
-                return Some(0.0);
+                return Some(seconds(clock_error_ns.into()));
             }
             let squares: f64 = common().map(|call| rest(call) * rest(call)).sum();
             let fewer = (compared > 1).then(|| compared as f64 / (compared - 1) as f64);
-            fewer.map(|fewer| (squares * fewer * (1.0 - 1.0 / each)).sqrt() * 1e-9 * each)
+            let of_rest =
+                fewer.map(|fewer| (squares * fewer * (1.0 - 1.0 / each)).sqrt() * 1e-9 * each);
+            of_rest.map(|error| error + seconds(clock_error_ns.into()))
         };
         let mean = waiting as f64 / compared as f64;
         let error_with_time = error(&|call| waited(call) as f64 - mean);
@@ -287,6 +308,7 @@ impl CommunicatorWaits {
             missing: u64::from(key.size.0) > ranks.len(),
             summary,
             error_with_time,
+            is_all,
             last,
         })
     }
@@ -305,9 +327,9 @@ fn summary(
     let calls_not_compared = all.saturating_sub(calls);
     let timed: f64 = rows.iter().map(|row| row.summary.time_s).sum();
     let waiting: f64 = rows.iter().map(|row| row.summary.waiting_s).sum();
-    let is_exact = rows.iter().all(|row| row.summary.waiting_error_s == Some(0.0));
+    let is_all = rows.iter().all(|row| row.is_all);
     let of_function = call.and_then(|call| Some((call.time_s.as_ref()?.sum.as_f64(), call)));
-    let of_function = of_function.filter(|_| !is_exact && timed > 0.0);
+    let of_function = of_function.filter(|_| !is_all && timed > 0.0);
     // The time of the function is known more exactly than from the calls that all ranks timed. If it is known only
     // as a lower bound, so is the waiting, and the parts of a function take no longer than it.
     let (scale, time_error) = match of_function {

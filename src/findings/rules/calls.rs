@@ -183,16 +183,32 @@ pub(super) fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
             taken(&format!("time in {}", call.name), time, "gyan report"),
             exact(&format!("calls of {}", call.name), call.count.sum.as_f64(), "", "gyan report"),
         ];
-        let advice = vec![
-            say("see whether it is the first one, or waits for a rank that comes late once"),
-            command("see how long the calls take", "gyan report --histogram DIR"),
-        ];
+        let advice = match waits_for(run, &call.name) {
+            Some(rank) => vec![
+                say(format!(
+                    "it waits for rank {rank}, which comes late: see what that one does before"
+                )),
+                command("see who waits for whom", "gyan report --waiting DIR"),
+            ],
+            None => vec![
+                say("see whether it is the first one, or waits for a rank that comes late once"),
+                command("see how long the calls take", "gyan report --histogram DIR"),
+            ],
+        };
         let functions = vec![call.name.clone()];
         let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Any, more));
         let ranks = vec![longest.max_rank];
         Some(RuleMatch { title, at_stake, evidence, advice, functions, ranks })
     };
     run.summary.calls.iter().filter_map(of).collect()
+}
+
+/// The rank for which others wait nearly all the time of a collective, if it is one.
+fn waits_for(run: &RunFacts, function: &str) -> Option<u32> {
+    const NEARLY_ALL: f64 = 0.8;
+    let of = run.waiting().iter().find(|of| of.function == function)?;
+    let last = of.last.first().filter(|last| last.waiting_share >= NEARLY_ALL)?;
+    (of.waiting_s >= NEARLY_ALL * of.time_s).then_some(last.rank)
 }
 
 pub(super) fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {

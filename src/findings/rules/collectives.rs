@@ -1,6 +1,6 @@
 //! How is work shared out, and what do collectives cost?
 
-use gyan_results::WaitingSummary;
+use gyan_results::{WaitingSummary, WaitsFor};
 
 use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent};
 use crate::findings::account::{Cause, Claim, Stake, uneven_s};
@@ -107,46 +107,94 @@ pub(super) fn communication(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
+/// How ranks wait in collectives, with what is said of that.
+struct Lateness {
+    waits_for: &'static [WaitsFor],
+    /// What most of the function's time is.
+    what: &'static str,
+    /// The name of that as a number.
+    evidence: &'static str,
+    remedy: &'static str,
+}
+
+const LAST: Lateness = Lateness {
+    waits_for: &[WaitsFor::All, WaitsFor::Lower],
+    what: "waiting for the last rank",
+    evidence: "waiting for the last rank",
+    remedy: "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
+};
+
+const LATE_ROOT: Lateness = Lateness {
+    waits_for: &[WaitsFor::Root],
+    what: "waiting for a late root",
+    evidence: "waiting for the root",
+    remedy: "let the root call it before it works, or the others after they have worked, or use the nonblocking \
+             collective",
+};
+
+const EARLY_ROOT: Lateness = Lateness {
+    waits_for: &[WaitsFor::AtRoot],
+    what: "the root's waiting for the last rank",
+    evidence: "the root's waiting for the last rank",
+    remedy: "let the root call it after it has worked, or do something else meanwhile (the nonblocking collective)",
+};
+
 pub(super) fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
+    late(run, &LAST)
+}
+
+pub(super) fn late_root(run: &RunFacts) -> Vec<RuleMatch> {
+    late(run, &LATE_ROOT)
+}
+
+pub(super) fn early_root(run: &RunFacts) -> Vec<RuleMatch> {
+    late(run, &EARLY_ROOT)
+}
+
+fn late(run: &RunFacts, lateness: &Lateness) -> Vec<RuleMatch> {
+    let Lateness { waits_for, what, evidence, remedy } = *lateness;
     // Barriers have a rule of their own.
-    let others = run.waiting().iter().filter(|of| of.function != "MPI_Barrier");
-    others.filter_map(|of| Some((of, waits_mostly(run, of)?))).map(|(of, share)| {
-        let late = of.last.first();
-        let who = late.filter(|last| last.waiting_share >= TWO_THIRDS);
-        let who_text = who.map_or_else(
-            || "; the ranks come last in turn".to_owned(),
-            |last| format!(", mostly for rank {}", last.rank),
-        );
-        let title = format!(
-            "{} of {} is waiting for the last rank{who_text}",
-            percent(share),
-            run.with_place(&of.function)
-        );
-        let time = Time { seconds: of.waiting_s, error: of.waiting_error_s };
-        let shown = "gyan report --waiting";
-        let evidence = vec![
-            gyan_results::Evidence {
-                error: of.waiting_error_s,
-                ..estimated("waiting for the last rank", of.waiting_s, "s", shown)
-            },
-            exact("calls that were compared", of.calls as f64, "", shown),
-        ];
-        let own_s = of.time_s - of.waiting_s;
-        let advice = vec![
-            say(
-                "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
-            ),
-            say(format!(
-                "do not tune {}: what is no waiting of the calls that were compared is {}",
-                of.function,
-                seconds(own_s)
-            )),
-        ];
-        let functions = vec![of.function.clone()];
-        let ranks = who.map(|last| last.rank).into_iter().collect();
-        let at_stake = Some(Stake::calls([of.function.as_str()], Cause::Waiting, time));
-        RuleMatch { title, at_stake, evidence, advice, functions, ranks }
-    }).collect()
+    let those = run.waiting().iter().filter(|of| {
+        of.function != "MPI_Barrier" && waits_for.contains(&WaitsFor::in_function(&of.function))
+    });
+    those
+        .filter_map(|of| Some((of, waits_mostly(run, of)?)))
+        .map(|(of, share)| {
+            let late = of.last.first();
+            let who = late.filter(|last| last.waiting_share >= TWO_THIRDS);
+            let who_text = who.map_or_else(
+                || "; the ranks come last in turn".to_owned(),
+                |last| format!(", mostly for rank {}", last.rank),
+            );
+            let title = format!(
+                "{} of {} is {what}{who_text}",
+                percent(share),
+                run.with_place(&of.function)
+            );
+            let time = Time { seconds: of.waiting_s, error: of.waiting_error_s };
+            let shown = "gyan report --waiting";
+            let evidence = vec![
+                gyan_results::Evidence {
+                    error: of.waiting_error_s,
+                    ..estimated(evidence, of.waiting_s, "s", shown)
+                },
+                exact("calls that were compared", of.calls as f64, "", shown),
+            ];
+            let own_s = of.time_s - of.waiting_s;
+            let advice = vec![
+                say(remedy),
+                say(format!(
+                    "do not tune {}: what is no waiting of the calls that were compared is {}",
+                    of.function,
+                    seconds(own_s)
+                )),
+            ];
+            let functions = vec![of.function.clone()];
+            let ranks = who.map(|last| last.rank).into_iter().collect();
+            let at_stake = Some(Stake::calls([of.function.as_str()], Cause::Waiting, time));
+            RuleMatch { title, at_stake, evidence, advice, functions, ranks }
+        })
+        .collect()
 }
 
 /// Which share of all time in a function is waiting, if most of it is.
@@ -200,7 +248,7 @@ pub(super) fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
         let shown = "gyan report --waiting";
         let mut evidence = vec![
             taken(&format!("time in {}", call.name), time, "gyan report"),
-            estimated("of that waiting for the last rank", waiting_s, "s", shown),
+            estimated("of that waiting for other ranks", waiting_s, "s", shown),
         ];
         evidence.extend(setting(&name, value, "gyan report --environment"));
         let functions = vec![call.name.clone()];

@@ -90,6 +90,8 @@ pub(crate) const RULES: &[Rule] = rules! {
     "small-messages": Program, "the number of messages", messages::small_messages;
     "waiting": Program, "the waiting in that function; a barrier before it would take it over",
         collectives::waiting;
+    "late-root": Program, "the waiting in that function", collectives::late_root;
+    "early-root": Program, "the waiting in that function", collectives::early_root;
     "barrier": Program, "the number of calls, and the time of the run", collectives::barrier;
     "tiny-collectives": Program, "the number of collectives, and the time in them",
         calls::tiny_collectives;

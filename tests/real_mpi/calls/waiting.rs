@@ -1,14 +1,15 @@
-//! Waiting in synchronising collectives equals what a program finds that records when each rank called and
-//! returned, however busy the machine is.
+//! Waiting in collectives equals what a program finds that records when each rank called and returned, however busy the machine
+//! is.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
+use std::process::Command;
 
 use gyan_results::{CommunicatorWaiting, RankProfile, Reduction, Summary, Waiting, rank_file_name};
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, root, run, truth,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, profiles, root, run, truth,
 };
 use crate::matrix::{self, Column};
 
@@ -190,6 +191,65 @@ fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() 
         // Neither the two sides of an intercommunicator nor a single rank wait for each other.
         let barrier = summary.waiting.iter().find(|of| of.function == "MPI_Barrier").unwrap();
         assert_eq!(barrier.calls_not_compared, 2 * 30 * RANKS as u64, "{mpi:?}");
+    }
+}
+
+/// The ranks that come late in `tests/programs/rooted.c`: on `MPI_COMM_WORLD`, and of 3 ranks in reverse order.
+const LATE: [(&str, [u32; 2]); 5] = [
+    ("MPI_Bcast", [1, 1]),
+    ("MPI_Scatter", [1, 1]),
+    ("MPI_Reduce", [0, 0]),
+    ("MPI_Gather", [0, 0]),
+    ("MPI_Scan", [0, 2]),
+];
+
+/// The program says how long ranks waited, from its own clock.
+fn late_ranks_are_found(what: &str, outcome: &Outcome, profiles: &[RankProfile], order: usize) {
+    assert_eq!(outcome.code, 0, "{what} {}", outcome.stderr);
+    let summary = summary(profiles);
+    for (function, late) in LATE {
+        let mut words = outcome.stdout.lines().filter_map(|line| line.split_once(' '));
+        let (_, said) = words.find(|(name, _)| *name == function).unwrap();
+        let truth_s: f64 = said.trim().parse().unwrap();
+        let of = summary.waiting.iter().find(|of| of.function == function).unwrap();
+        let what = format!("{what} {truth_s} {of:?}");
+        assert!(truth_s > 0.9, "{what}");
+        assert!((of.waiting_s - truth_s).abs() < 0.15 * truth_s, "{what}");
+        assert_eq!(of.last[0].rank, late[order], "{what}");
+    }
+}
+
+#[test]
+fn ranks_wait_for_a_late_root_and_the_root_for_a_late_rank() {
+    for mpi in BED {
+        let run = Profiled::run(mpi, 2, &["rooted"], &NOTHING_ELSE);
+        late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), 0);
+    }
+    let run = Profiled::run(OPENMPI, 3, &["rooted", "reverse"], &NOTHING_ELSE);
+    late_ranks_are_found("in reverse order", &run.outcome, &run.profiles(), 1);
+}
+
+/// In a namespace of times (`time_namespaces(7)`), as on another host.
+#[test]
+fn ranks_whose_clocks_differ_by_hours_are_compared() {
+    const LATER: [&str; 5] = ["unshare", "--time", "--monotonic", "5000", "--fork"];
+    let can = Command::new(LATER[0]).args(&LATER[1..]).arg("true").status();
+    if !can.is_ok_and(|status| status.success()) {
+        return;
+    }
+    for mpi in [OPENMPI, MPICH] {
+        let program = mpi.program("rooted");
+        let text = program.display().to_string();
+        let mut second = vec![":", "-n", "1"];
+        second.extend(LATER);
+        second.push(&text);
+        let run = Profiled::preloaded(mpi, 1, &program, &second, &NOTHING_ELSE);
+        let profiles = profiles(&run.directory, 2);
+        let clock = |profile: &RankProfile| {
+            profile.waiting.iter().find_map(|row| row.starts.as_ref()).map(|of| of.clock.clone())
+        };
+        assert_ne!(clock(&profiles[0]), clock(&profiles[1]), "{mpi:?}");
+        late_ranks_are_found(&format!("{mpi:?} clocks"), &run.outcome, &profiles, 0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The proof of each rule. A rule about queues needs a library that reports them: MPICH with its variables, or
 //! Open MPI with PERUSE; one about a setting needs the library that has it. All cases use real MPIs.
 
-use gyan_results::Quantity;
+use gyan_results::{Quantity, Summary};
 
 use super::Then::{Gone, MayStay};
 use super::Twin::{Advised, Healthy, Started};
@@ -46,6 +46,10 @@ const STARTING: Witness = Witness {
     is: Seconds,
 };
 const IN_MPI: Witness = Witness { name: "share of MPI", of: of::share_of_mpi, is: Ratio };
+
+const fn waiting(name: &'static str, of: fn(&Summary) -> Option<f64>) -> Witness {
+    Witness { name, of, is: Seconds }
+}
 
 /// In a ring of two, which this library chooses, each sends twice; with recursive doubling, once; 100 times.
 const fn messages_of_collectives(before: f64, after: f64) -> Witness {
@@ -126,13 +130,31 @@ pub(super) const CASES: &[Case] = &[
         twins: &[(
             Healthy,
             Gone,
-            Witness {
-                name: "waiting in `MPI_Allreduce`",
-                of: |summary| of::waiting(summary, "MPI_Allreduce"),
-                is: Seconds,
-            },
+            waiting("waiting in `MPI_Allreduce`", |of| of::waiting(of, "MPI_Allreduce")),
         )],
         ..Case::of("waiting", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Bcast"],
+        ranks: &[1],
+        evidence: &[("calls that were compared", 40.0, 40.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            waiting("waiting in `MPI_Bcast`", |of| of::waiting(of, "MPI_Bcast")),
+        )],
+        ..Case::of("late-root", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Reduce"],
+        ranks: &[1],
+        evidence: &[("calls that were compared", 40.0, 40.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            waiting("waiting in `MPI_Reduce`", |of| of::waiting(of, "MPI_Reduce")),
+        )],
+        ..Case::of("early-root", start(OPENMPI5))
     },
     Case {
         functions: &["MPI_Allreduce"],

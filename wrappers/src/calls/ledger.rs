@@ -687,6 +687,10 @@ pub(crate) fn calls_at(function: Function) -> usize {
 /// Where in a ledger is what its thread is doing.
 pub(crate) const NOW_AT: usize = std::mem::offset_of!(Ledger, now);
 
+/// Where in a ledger is the address of its [`Peers`] of messages; 0 before the first one.
+pub(crate) const MESSAGES_AT: usize =
+    std::mem::offset_of!(Ledger, peers) + Way::Message as usize * size_of::<Later<Peers>>();
+
 /// A ledger that does not belong to the process, for a forked copy in which locks may be held by no living
 /// thread.
 #[cfg(test)]

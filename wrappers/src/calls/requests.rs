@@ -1,15 +1,17 @@
-//! What do requests stand for? A ring of the operations that were started last, for the keeper, which finds in it what a
-//! call waits for. A handle that is used again belongs to the operation that was started last.
+//! What do requests stand for? The operations that were started last, for the keeper, which finds among them what a call
+//! waits for. A handle that is used again belongs to the operation that was started last.
 //!
-//! Only for programs in which one thread calls MPI.
+//! Where one thread calls MPI, they are in a ring. Threads have no order in which they could share one: there, each
+//! operation has the place of its handle in a table, which the next one with such a handle takes.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::mpi::functions::Function;
+use crate::sys::lookup::spread;
 
 /// How many operations are kept.
 const SLOTS: usize = 256;
@@ -150,15 +152,84 @@ pub(crate) fn has_begun(slot: &OperationSlot, handle: u32) {
     NEXT.store(slot.next.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
-/// The ring of another process.
-pub(crate) struct RingSeen {
-    /// The place of the slot that is used next.
-    next: usize,
-    slots: Vec<[usize; WORDS]>,
+/// An operation that one of several threads has started. Each word has something of the handle in it, so that words of two
+/// operations are never taken for one.
+#[repr(C)]
+struct SharedSlot {
+    request: AtomicUsize,
+    comm: AtomicUsize,
+    /// As in [`OperationSlot`], above each the handle.
+    peer: AtomicUsize,
+    tag: AtomicUsize,
+    kind: AtomicUsize,
+    /// What [`seal`] says.
+    seal: AtomicUsize,
+}
+
+/// Operations of threads, by handle.
+static TABLE: [SharedSlot; PLACES] = [const {
+    SharedSlot {
+        request: AtomicUsize::new(0),
+        comm: AtomicUsize::new(0),
+        peer: AtomicUsize::new(0),
+        tag: AtomicUsize::new(0),
+        kind: AtomicUsize::new(0),
+        seal: AtomicUsize::new(0),
+    }
+}; PLACES];
+const PLACES: usize = 1 << PLACES_BITS;
+const PLACES_BITS: u32 = 10;
+/// Whether an operation took the place of one with another handle.
+static IS_SHORT: AtomicBool = AtomicBool::new(false);
+
+const HANDLE_BIT: u32 = 32;
+const LOW: usize = (1 << HANDLE_BIT) - 1;
+
+/// A number that belongs to these words together.
+#[allow(clippy::cast_possible_truncation)]
+fn seal(handle: usize, request: usize, comm: usize) -> usize {
+    request.rotate_left(HANDLE_BIT) ^ comm ^ spread(handle) as usize
+}
+
+/// The same for one of several threads, once the operation was started.
+#[allow(clippy::cast_possible_truncation)]
+#[inline]
+pub(crate) fn has_begun_in_thread(
+    kind: usize,
+    started: StartArguments,
+    word: impl Fn(usize) -> usize,
+    request: usize,
+    handle: u32,
+) {
+    let handle = handle as usize;
+    let Some(slot) = TABLE.get((spread(handle) >> (u64::BITS - PLACES_BITS)) as usize) else {
+        return;
+    };
+    let before = slot.peer.load(Ordering::Relaxed) >> HANDLE_BIT;
+    if before != 0 && before != handle {
+        IS_SHORT.store(true, Ordering::Relaxed);
+    }
+    let comm = started.comm.map_or(0, &word);
+    let of = |at: Option<usize>| at.map_or(0, &word) & LOW | handle << HANDLE_BIT;
+    slot.request.store(request, Ordering::Relaxed);
+    slot.comm.store(comm, Ordering::Relaxed);
+    slot.peer.store(of(started.peer), Ordering::Relaxed);
+    slot.tag.store(of(started.tag), Ordering::Relaxed);
+    slot.kind.store(kind | handle << HANDLE_BIT, Ordering::Relaxed);
+    slot.seal.store(seal(handle, request, comm), Ordering::Relaxed);
+}
+
+/// The operations that another process has started.
+pub(crate) struct StartedSeen {
+    /// The latest first, where that is known.
+    latest: Vec<OperationSeen>,
+    /// Whether there may have been more than are here.
+    pub(crate) is_short: bool,
 }
 
 /// The words of a slot.
 const WORDS: usize = size_of::<OperationSlot>() / size_of::<usize>();
+const SHARED_WORDS: usize = size_of::<SharedSlot>() / size_of::<usize>();
 
 /// An operation in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -172,45 +243,82 @@ pub(crate) struct OperationSeen {
     pub(crate) comm: usize,
 }
 
-impl RingSeen {
+/// Reads words of another process: `read` fills in its bytes.
+fn words_at(
+    at: usize,
+    bytes: usize,
+    read: impl Fn(usize, &mut [u8]) -> Option<()>,
+) -> Option<Vec<usize>> {
+    let mut seen = vec![0; bytes];
+    read(at, &mut seen)?;
+    let (words, _) = seen.as_chunks();
+    Some(words.iter().map(|word| usize::from_ne_bytes(*word)).collect())
+}
+
+impl OperationSeen {
+    #[allow(clippy::cast_possible_truncation)]
+    fn in_ring(slot: [usize; WORDS]) -> Option<OperationSeen> {
+        let [request, handle, peer, tag, comm, kind, _] = slot;
+        let function = Function((kind & ((1 << FORTRAN_BIT) - 1)).checked_sub(1)?);
+        let (handle, in_fortran) = (handle as u32, kind >> FORTRAN_BIT != 0);
+        Some(OperationSeen { function, in_fortran, request, handle, peer, tag, comm })
+    }
+
+    /// None for a slot that was never used, or in which two threads wrote at once.
+    fn in_table(slot: [usize; SHARED_WORDS]) -> Option<OperationSeen> {
+        let [request, comm, peer, tag, kind, sealed] = slot;
+        let handle = peer >> HANDLE_BIT;
+        let is_whole = [tag, kind].iter().all(|word| word >> HANDLE_BIT == handle)
+            && sealed == seal(handle, request, comm);
+        let slot = [request, handle, peer & LOW, tag & LOW, comm, kind & LOW, 0];
+        Self::in_ring(slot).filter(|_| is_whole)
+    }
+}
+
+impl StartedSeen {
     /// `read` fills in bytes of that process; `distance`: from the statics of this process to those of the other.
     pub(crate) fn read(
         distance: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
-    ) -> Option<RingSeen> {
+        is_threaded: bool,
+        read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
+    ) -> Option<StartedSeen> {
+        if is_threaded {
+            return Self::in_table(distance, read);
+        }
         let ring = (&raw const RING).addr().wrapping_add(distance);
-        let mut bytes = vec![0; size_of_val(&RING)];
-        read(ring, &mut bytes)?;
-        let mut next = [0; size_of::<usize>()];
-        read((&raw const NEXT).addr().wrapping_add(distance), &mut next)?;
-        let (words, _) = bytes.as_chunks();
-        let words: Vec<usize> = words.iter().map(|word| usize::from_ne_bytes(*word)).collect();
+        let words = words_at(ring, size_of_val(&RING), read)?;
         let (slots, _) = words.as_chunks();
         let next =
-            usize::from_ne_bytes(next).wrapping_sub(ring) / size_of::<OperationSlot>() % SLOTS;
-        Some(RingSeen { next, slots: slots.to_vec() })
-    }
-
-    /// The operations, the latest first.
-    #[allow(clippy::cast_possible_truncation)]
-    fn latest(&self) -> impl Iterator<Item = OperationSeen> {
+            words_at((&raw const NEXT).addr().wrapping_add(distance), size_of::<usize>(), read)?;
+        let next = next.first()?.wrapping_sub(ring) / size_of::<OperationSlot>() % SLOTS;
         // The slot that is used next may be of a call that has not ended.
-        let latest = (1..SLOTS).map(|back| (self.next + SLOTS - back) % SLOTS);
-        latest.filter_map(|at| self.slots.get(at)).filter_map(|slot| {
-            let [request, handle, peer, tag, comm, kind, _] = *slot;
-            let function = Function((kind & ((1 << FORTRAN_BIT) - 1)).checked_sub(1)?);
-            let (handle, in_fortran) = (handle as u32, kind >> FORTRAN_BIT != 0);
-            Some(OperationSeen { function, in_fortran, request, handle, peer, tag, comm })
-        })
+        let latest = (1..SLOTS).map(|back| (next + SLOTS - back) % SLOTS);
+        let latest = latest.filter_map(|at| OperationSeen::in_ring(*slots.get(at)?));
+        let latest: Vec<OperationSeen> = latest.collect();
+        let is_short = latest.len() == SLOTS - 1;
+        Some(StartedSeen { latest, is_short })
     }
 
-    /// The operation that was started last with this handle; none if it is not in the ring any more.
+    fn in_table(
+        distance: usize,
+        read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
+    ) -> Option<StartedSeen> {
+        let words =
+            words_at((&raw const TABLE).addr().wrapping_add(distance), size_of_val(&TABLE), read)?;
+        let (slots, _) = words.as_chunks();
+        let latest = slots.iter().filter_map(|slot| OperationSeen::in_table(*slot)).collect();
+        let mut is_short = [0];
+        read((&raw const IS_SHORT).addr().wrapping_add(distance), &mut is_short)?;
+        Some(StartedSeen { latest, is_short: is_short != [0] })
+    }
+
+    /// The operation that was started last with this handle; none if it is not here any more.
     pub(crate) fn operation(&self, handle: u32) -> Option<OperationSeen> {
-        self.latest().find(|operation| operation.handle == handle)
+        self.latest.iter().find(|operation| operation.handle == handle).copied()
     }
 
     /// The operations that may not have ended: the last one with each handle, if that is still where the program had it
-    /// written; MPI puts `MPI_REQUEST_NULL` there at the end. `read`: as for [`RingSeen::read`].
+    /// written; MPI puts `MPI_REQUEST_NULL` there at the end. `read`: as for [`StartedSeen::read`].
     pub(crate) fn may_go_on(
         &self,
         read: impl Fn(usize, &mut [u8]) -> Option<()>,
@@ -221,13 +329,8 @@ impl RingSeen {
             let is_read = read(operation.request, &mut handle).is_some();
             is_read && u32::from_ne_bytes(handle) == operation.handle
         };
-        let latest = self.latest().filter(|operation| handles.insert(operation.handle));
-        latest.filter(is_there).collect()
-    }
-
-    /// Whether there may have been more than are here.
-    pub(crate) fn is_full(&self) -> bool {
-        self.latest().count() == SLOTS - 1
+        let latest = self.latest.iter().filter(|operation| handles.insert(operation.handle));
+        latest.copied().filter(is_there).collect()
     }
 }
 
@@ -262,7 +365,7 @@ mod tests {
             };
             let pid = i32::try_from(std::process::id()).unwrap();
             let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
-            let ring = || RingSeen::read(0, read).unwrap();
+            let ring = || StartedSeen::read(0, false, read).unwrap();
             let peer = |handle| ring().operation(handle).map(|operation| operation.peer);
             assert_eq!(peer(1), None);
             start(1, 0, 11);
@@ -274,12 +377,61 @@ mod tests {
             assert_eq!(goes_on(), [3], "the other one has ended, or never was");
             std::hint::black_box(&mut requests)[1] = 12;
             assert_eq!(goes_on(), [3, 2]);
-            assert!(!ring().is_full());
+            assert!(!ring().is_short);
             for handle in 0..u32::try_from(SLOTS).unwrap() {
                 start(4, 2, 1000 + handle);
             }
             assert_eq!([11, 1001].map(peer), [None, Some(4)]);
-            assert!(ring().is_full());
+            assert!(ring().is_short);
+            writeln!(out, "done")
+        });
+        assert_eq!(lines, "done\n");
+    }
+
+    #[test]
+    fn an_operation_of_a_thread_has_the_place_of_its_handle() {
+        // The table is one of the process.
+        let lines = crate::sys::fork::in_a_copy(|out| {
+            let mut requests = [0_u32; 2];
+            let place = (&raw mut requests).addr();
+            let started = StartArguments { request: 3, peer: Some(0), tag: Some(1), comm: Some(2) };
+            let start = |peer: usize, comm: usize, handle: u32| {
+                let word = |at: usize| [peer | 7 << 40, 5, comm][at];
+                has_begun_in_thread(kind(Function(7), true), started, word, place, handle);
+            };
+            let pid = i32::try_from(std::process::id()).unwrap();
+            let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
+            let table = || StartedSeen::read(0, true, read).unwrap();
+            let peer = |handle| table().operation(handle).map(|operation| operation.peer);
+            assert!(table().latest.is_empty());
+            start(1, 6, 11);
+            start(u32::MAX as usize, 1 << 63, 12);
+            start(3, usize::MAX, 11);
+            assert_eq!([11, 12, 13].map(peer), [Some(3), Some(u32::MAX as usize), None]);
+            let found = table().operation(11).unwrap();
+            let all = (found.function, found.in_fortran, found.request, found.tag, found.comm);
+            assert_eq!(all, (Function(7), true, place, 5, usize::MAX));
+            std::hint::black_box(&mut requests)[0] = 12;
+            assert_eq!(table().may_go_on(read).len(), 1);
+            assert!(!table().is_short);
+            // Words of two operations in one slot, whichever they are.
+            let slot = TABLE.iter().find(|slot| slot.peer.load(Ordering::Relaxed) >> 32 == 11);
+            let slot = slot.unwrap();
+            let words = [&slot.request, &slot.comm, &slot.peer, &slot.tag, &slot.kind, &slot.seal];
+            let old = words.map(|word| word.load(Ordering::Relaxed));
+            start(4, 8, 11);
+            for mixed in 1..(1 << words.len()) - 1 {
+                let new = words.map(|word| word.load(Ordering::Relaxed));
+                let is_old = |at: usize| mixed >> at & 1 == 1;
+                let mix = std::array::from_fn(|at| if is_old(at) { old[at] } else { new[at] });
+                let seen = OperationSeen::in_table(mix);
+                assert!(seen.is_none_or(|seen| seen.comm == new[1] || seen.comm == old[1]));
+            }
+            for handle in 1..=u32::try_from(PLACES).unwrap() {
+                start(4, 2, 1_000_003 * handle);
+                assert_eq!(peer(1_000_003 * handle), Some(4));
+            }
+            assert!(table().is_short);
             writeln!(out, "done")
         });
         assert_eq!(lines, "done\n");

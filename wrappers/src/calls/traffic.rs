@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::cells::Counter;
@@ -153,7 +154,10 @@ pub(crate) const NOBODY: u32 = u32::MAX - 1;
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// The traffic to each peer.
+#[repr(C)]
 pub(crate) struct Peers {
+    /// For the keeper: where the rows of `dense` are, and how many.
+    at: [usize; 2],
     /// By rank; empty when there are too many of them.
     dense: Box<[Amount]>,
     /// Then these rows, each with the rank that owns it, plus 1.
@@ -165,8 +169,10 @@ impl Peers {
     /// For a world of `size` ranks.
     pub(crate) fn new(size: usize) -> Peers {
         let (dense, hashed) = if size <= ROWS_AT_MOST { (size, 0) } else { (0, HASHED_ROWS) };
+        let dense: Box<[Amount]> = (0..dense).map(|_| Amount::new()).collect();
         Peers {
-            dense: (0..dense).map(|_| Amount::new()).collect(),
+            at: [dense.as_ptr().addr(), dense.len()],
+            dense,
             hashed: (0..hashed).map(|_| (AtomicU64::new(0), Amount::new())).collect(),
             others: Amount::new(),
         }
@@ -226,6 +232,31 @@ impl Peers {
     }
 }
 
+/// The number of messages to each rank, in another process, where its [`Peers`] are at `at`. None if not each rank has a row of
+/// its own, or messages went to other peers. `read` fills in bytes of that process.
+pub(crate) fn messages_in(
+    at: usize,
+    read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
+) -> Option<Vec<u64>> {
+    const IN_ROW: usize = size_of::<Amount>() / size_of::<u64>();
+    let words = |at: usize, number: usize| {
+        let mut bytes = vec![0; number * size_of::<u64>()];
+        read(at, &mut bytes)?;
+        let (words, _) = bytes.as_chunks();
+        Some(words.iter().map(|word| u64::from_ne_bytes(*word)).collect::<Vec<u64>>())
+    };
+    let of_others = offset_of!(Peers, others) + offset_of!(Amount, number);
+    let others = words(at.wrapping_add(of_others), 1)?;
+    let [rows, number] = words(at.wrapping_add(offset_of!(Peers, at)), 2)?[..] else { return None };
+    let number = usize::try_from(number).ok()?;
+    if others != [0] || !(1..=ROWS_AT_MOST).contains(&number) {
+        return None;
+    }
+    let rows = words(usize::try_from(rows).ok()?, number * IN_ROW)?;
+    let messages = rows.iter().skip(offset_of!(Amount, number) / size_of::<u64>());
+    Some(messages.step_by(IN_ROW).copied().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +288,13 @@ mod tests {
         }
         let rows: Vec<_> = peers.rows().collect();
         assert_eq!(rows, [(Some(0), 1, 10), (Some(3), 2, 3), (None, 2, 12)]);
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
+        let seen = |peers: &Peers| messages_in((&raw const *peers).addr(), read);
+        assert_eq!(seen(&peers), None, "some went elsewhere");
+        peers.others.number.set(0);
+        assert_eq!(seen(&peers).unwrap(), [1, 0, 0, 2]);
+        assert_eq!(seen(&Peers::new(1_000_000)), None);
     }
 
     #[test]

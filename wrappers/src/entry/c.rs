@@ -132,14 +132,9 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
-            const STARTS: bool = $crate::calls::requests::StartArguments::new(
-                crate::mpi::functions::name($function),
-                &[$(stringify!($arg)),*],
-            )
-            .is_some();
             let next = || {
                 let result = forward::<false>(true, $($arg),*);
-                if STARTS && result == 0 {
+                if STARTED.is_some() && result == 0 {
                     $crate::entry::call::has_begun();
                 }
                 result
@@ -153,9 +148,12 @@ pub(super) use counted;
 
 /// Forwards a call with `$next`, and times it if all ranks that wait for each other in it time it.
 macro_rules! waits_in {
-    ([samples waits ($on:ident)] $alone:ident $function:tt $next:expr) => {
-        waiting::around($alone, $function, Argument::word($on), $next)
-    };
+    ([samples waits ($on:ident $(, $root:ident)?)] $alone:ident $function:tt $next:expr) => {{
+        #[allow(unused_mut, unused_assignments)]
+        let mut root = waiting::NO_ROOT;
+        $( root = $root; )?
+        waiting::around($alone, $function, Argument::word($on), root, $next)
+    }};
     ($known:tt $alone:ident $function:tt $next:expr) => {
         $next()
     };
@@ -199,7 +197,14 @@ macro_rules! fast {
             let ledger = inside.ledger;
             let words = [$(Argument::word($arg)),*];
             let _now = ledger.now.enter($function, &words, inside.origin(WATCHED), true, false);
-            let next = || forward::<WATCHED>(false, $($arg),*);
+            let next = || {
+                let result = forward::<WATCHED>(false, $($arg),*);
+                if let (Some(started), 0) = (STARTED, result) {
+                    // SAFETY: the arguments of this call, which are those of the row.
+                    unsafe { $crate::entry::call::has_begun_in_c($function, started, &words) };
+                }
+                result
+            };
             gate::forward(inside, ledger, next, $moved)
         }
 
@@ -268,6 +273,13 @@ pub(super) use other;
 /// The data of an entry point.
 macro_rules! entry {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $at_first:expr; $effect:expr) => {
+        /// Where its arguments are, if it starts an operation.
+        pub(in crate::entry) const STARTED: Option<$crate::calls::requests::StartArguments> =
+            $crate::calls::requests::StartArguments::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+            );
+
         pub(in crate::entry) static ENTRY: Entry = Entry {
             next: Next::instead($at_first),
             name: c_name(concat!(stringify!($name), "\0")),
@@ -278,10 +290,7 @@ macro_rules! entry {
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
             waits: waits! { ( $($arg)* ) $known },
-            started: $crate::calls::requests::StartArguments::new(
-                crate::mpi::functions::name($function),
-                &[$(stringify!($arg)),*],
-            ),
+            started: STARTED,
         };
     };
 }

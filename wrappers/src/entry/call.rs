@@ -16,7 +16,7 @@ use crate::entry::effects::ObjectChange;
 use crate::entry::lifecycle::start_late;
 use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
-use crate::mpi::functions::{ArgumentKind, Function, Name, Receives};
+use crate::mpi::functions::{ArgumentKind, Function, Meeting, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
 use crate::observe::waiting;
@@ -38,8 +38,8 @@ pub(super) struct Entry {
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
-    /// The argument position of the communicator on which ranks wait for each other in it.
-    pub(super) waits: Option<u8>,
+    /// On what ranks wait for each other in it.
+    pub(super) waits: Option<Meeting>,
     /// The positions of its arguments, if it starts an operation.
     pub(super) started: Option<StartArguments>,
 }
@@ -75,10 +75,12 @@ impl Entry {
         matches!(self.effect, Effect::Anywhere) && gate::is_aside(self.function)
     }
 
-    /// The communicator on which ranks wait for each other in a call.
+    /// The communicator on which ranks wait for each other in a call, and its root.
     #[inline]
-    fn waits_on(&self, arguments: Arguments) -> Option<usize> {
-        arguments.at(self.waits?).comm()
+    fn waits_on(&self, arguments: Arguments) -> Option<(usize, c_int)> {
+        let Meeting { comm, root } = self.waits?;
+        let root = root.and_then(|root| arguments.at(root).integer());
+        Some((arguments.at(comm).comm()?, root.unwrap_or(waiting::NO_ROOT)))
     }
 
     /// Whether to time a call on any path but the fastest because all ranks time it.
@@ -87,7 +89,8 @@ impl Entry {
         if self.waits.is_none() || !scope.is_of_program() {
             return None;
         }
-        waiting::due(scope.is_alone(), self.function, self.waits_on(arguments)?)
+        let (comm, root) = self.waits_on(arguments)?;
+        waiting::due(scope.is_alone(), self.function, comm, root)
     }
 }
 
@@ -230,21 +233,77 @@ fn enters(
     ledger.now.enter(entry.function, arguments.words(), origin, is_counted, in_fortran)
 }
 
-/// Notes the operation that a call starts, if it starts one, for the only thread that calls MPI.
+/// The arguments of a call that starts an operation: those that say what it is, and where its request is.
 #[inline]
-fn begins(entry: &Entry, arguments: Arguments) {
-    let Some(started) = entry.started else { return };
+fn start_words(started: StartArguments, arguments: Arguments) -> (impl Fn(usize) -> usize, usize) {
     let words = arguments.words();
     let in_fortran = arguments.language() == Language::Fortran;
-    let word = |at: usize| match words.get(at) {
+    let word = move |at: usize| match words.get(at) {
         #[allow(clippy::cast_sign_loss)]
         // SAFETY: in Fortran each argument is an address, these of integers.
         Some(word) if in_fortran => unsafe { element::<c_int>(*word, 0) as usize },
         Some(word) => *word,
         None => 0,
     };
-    let request = words.get(started.request).copied().unwrap_or(0);
+    (word, words.get(started.request).copied().unwrap_or(0))
+}
+
+/// Notes the operation that a call starts, if it starts one, for the only thread that calls MPI.
+#[inline]
+fn begins(entry: &Entry, arguments: Arguments) {
+    let Some(started) = entry.started else { return };
+    let (word, request) = start_words(started, arguments);
+    let in_fortran = arguments.language() == Language::Fortran;
     operations::begins(operations::kind(entry.function, in_fortran), started, word, request);
+}
+
+/// A call from C of one of several threads has succeeded that has started an operation. Inlined where the words are known.
+///
+/// # Safety
+///
+/// The words are the arguments of the call, as `started` says.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(super) unsafe fn has_begun_in_c<const WORDS: usize>(
+    function: Function,
+    started: StartArguments,
+    words: &[usize; WORDS],
+) {
+    let word = |at: usize| words.get(at).copied().unwrap_or(0);
+    let (kind, request) = (operations::kind(function, false), word(started.request));
+    // SAFETY: the caller's.
+    unsafe { begun_in_thread(kind, started, word, request) };
+}
+
+/// `word` and `request`: as [`start_words`] has them.
+///
+/// # Safety
+///
+/// They are those of a call that has succeeded.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+unsafe fn begun_in_thread(
+    kind: usize,
+    started: StartArguments,
+    word: impl Fn(usize) -> usize,
+    request: usize,
+) {
+    if request != 0 {
+        // SAFETY: the address of a request, which the call has written: at least 4 bytes.
+        let handle = unsafe { element::<u32>(request, 0) };
+        operations::has_begun_in_thread(kind, started, word, request, handle);
+    }
+}
+
+/// A call of one of several threads has succeeded that starts an operation, if it starts one.
+#[inline(never)]
+pub(super) fn has_begun_in_thread(entry: &Entry, arguments: Arguments) {
+    let Some(started) = entry.started else { return };
+    let (word, request) = start_words(started, arguments);
+    let in_fortran = arguments.language() == Language::Fortran;
+    let kind = operations::kind(entry.function, in_fortran);
+    // SAFETY: the arguments of this call, which has succeeded.
+    unsafe { begun_in_thread(kind, started, word, request) };
 }
 
 /// The call that started the operation has succeeded.
@@ -272,7 +331,6 @@ fn in_scope(
     if let Some(ledger) = scope.ledger() {
         came_in_words(ledger, arguments);
     }
-    let starts = scope.is_alone() && entry.started.is_some();
     if scope.is_alone() {
         NOW.came_in_words(arguments.words(), caller, false);
         begins(entry, arguments);
@@ -284,8 +342,12 @@ fn in_scope(
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let result = next();
-    if starts && result == 0 {
-        has_begun();
+    if entry.started.is_some() && result == 0 {
+        if scope.is_alone() {
+            has_begun();
+        } else if scope.is_of_program() {
+            has_begun_in_thread(entry, arguments);
+        }
     }
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
@@ -309,7 +371,7 @@ fn counted(
     let function = entry.function;
     let on = entry.waits_on(arguments);
     let next = |alone| match on {
-        Some(comm) => waiting::around(alone, function, comm, &next),
+        Some((comm, root)) => waiting::around(alone, function, comm, root, &next),
         None => next(),
     };
     let moved = |ledger: &Ledger| {
@@ -336,7 +398,14 @@ fn counted(
             let ledger = inside.ledger;
             came_in_words(ledger, arguments);
             let _now = enters(ledger, entry, arguments, caller, true);
-            Some(gate::forward(inside, ledger, || next(false), moved))
+            let next = || {
+                let result = next(false);
+                if entry.started.is_some() && result == 0 {
+                    has_begun_in_thread(entry, arguments);
+                }
+                result
+            };
+            Some(gate::forward(inside, ledger, next, moved))
         }
         Fast::None => None,
     }

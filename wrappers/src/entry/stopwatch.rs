@@ -66,7 +66,7 @@ impl Stopwatch {
         drop(together);
         let noted = ledger.and_then(|ledger| timed(ledger, function, caller, begun, ended));
         if let Some(due) = due {
-            due.took(ended.saturating_sub(begun), succeeded);
+            due.took(begun, ended.saturating_sub(begun), succeeded);
         }
         noted
     }

@@ -24,7 +24,7 @@ use crate::calls::traffic::ELSEWHERE;
 use crate::mpi::abi::{Group, Inquiry, inquiry};
 use crate::sys::alloc;
 use crate::sys::clock;
-use crate::sys::lookup::spread_low;
+use crate::sys::lookup::{hash, spread_low};
 
 /// Limits: communicators that are alive at a time, and ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
@@ -448,14 +448,6 @@ impl Members {
         let size = u32::try_from(size?).ok()?;
         Some(Members { size, is_inter, is_same: handle == world, hash: 0 })
     }
-}
-
-/// FNV-1a by words, with a final step that mixes all bits.
-fn hash(numbers: impl Iterator<Item = u32>) -> u64 {
-    let add = |hash: u64, number: u32| (hash ^ u64::from(number)).wrapping_mul(0x0100_0000_01b3);
-    let hash = numbers.fold(0xcbf2_9ce4_8422_2325, add);
-    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
 }
 
 impl Table {

@@ -1,5 +1,6 @@
 //! What is a rank doing? The keeper, which runs this same library, reads it from the rank's memory.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
@@ -8,7 +9,8 @@ use gyan_results::{CallPlace, CommunicatorNow, FrameNow, OperationNow, Peer, Ran
 use crate::calls::gate::{self, GATE, GateSeen};
 use crate::calls::ledger;
 use crate::calls::now::{NOW, NowSeen, ThreadNowSeen, amount};
-use crate::calls::requests::{OperationSeen, RingSeen, StartArguments};
+use crate::calls::requests::{OperationSeen, StartArguments, StartedSeen};
+use crate::calls::traffic::messages_in;
 use crate::delivery::keeper::{LookAtRank, Statics};
 use crate::mpi::abi::{Abi, Library, datatypes, inquiry};
 use crate::mpi::functions::communicators as made;
@@ -22,6 +24,9 @@ use crate::sys::python;
 const REQUESTS_AT_MOST: u64 = 4096;
 /// How many different operations that were started before are told.
 const EARLIER_AT_MOST: usize = 64;
+
+/// To how many ranks the messages are told.
+const PEERS_AT_MOST: usize = 256;
 
 /// Functions that make communicators which not all ranks may be in.
 const PARTS: [Function; 15] = [
@@ -76,8 +81,17 @@ struct ThreadSeen {
     in_fortran: bool,
     now: NowSeen,
     number: u64,
-    /// The ledger of the thread, if the process has no other.
-    only_ledger: Option<usize>,
+}
+
+/// What a process is, and what its threads that call MPI do.
+struct ProcessSeen {
+    /// From the statics of this process to its.
+    distance: usize,
+    is_threaded: bool,
+    /// Where the ledgers of its threads are.
+    ledgers: Vec<usize>,
+    /// None while nothing is known of them.
+    threads: Vec<ThreadSeen>,
 }
 
 /// For the keeper.
@@ -85,26 +99,29 @@ pub(crate) struct Looks;
 
 impl LookAtRank for Looks {
     fn stamp(&self, pid: i32, of: &Statics) -> io::Result<Option<String>> {
-        let (_, threads) = see(pid, of)?;
+        let ProcessSeen { threads, .. } = see(pid, of)?;
         Ok((!threads.is_empty()).then(|| format!("{threads:?} {}", is_stopped(pid))))
     }
 
     fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>> {
-        let (distance, threads) = see(pid, of)?;
+        let seen = see(pid, of)?;
+        let ProcessSeen { distance, is_threaded, .. } = seen;
+        let read = |at, into: &mut [u8]| read_from(pid, at, into).ok();
+        let started = StartedSeen::read(distance, is_threaded, read);
+        let process = RankProcess { pid, of, seen: &seen, started };
         let mut told: Vec<RankNow> =
-            threads.iter().map(|seen| told(pid, of, distance, seen)).collect();
+            seen.threads.iter().map(|thread| process.told(thread)).collect();
         let is_stopped = is_stopped(pid);
         for now in &mut told {
             now.stopped = is_stopped;
         }
-        // Of several threads it is not known which one initialised MPI, nor what they started.
+        // Of several threads it is not known which one initialised MPI.
         if let [alone] = &mut told[..] {
-            tell_python(alone, pid, distance);
-            RankProcess { pid, of, distance }.tell_earlier(alone);
-        } else {
-            for now in &mut told {
-                now.more_earlier = true;
-            }
+            tell_python(alone, pid, seen.distance);
+        }
+        if let [first, ..] = &mut told[..] {
+            first.sent = process.sent();
+            process.tell_earlier(first);
         }
         // Those that are in MPI come first.
         told.sort_by_key(|now| !now.in_mpi);
@@ -113,27 +130,28 @@ impl LookAtRank for Looks {
     }
 }
 
-/// The threads that call MPI; none while nothing is known of them. Also the distance between the statics of that process
-/// and those of this one.
-fn see(pid: i32, of: &Statics) -> io::Result<(usize, Vec<ThreadSeen>)> {
+fn see(pid: i32, of: &Statics) -> io::Result<ProcessSeen> {
     let distance = distance(of)
         .ok_or_else(|| io::Error::other("it runs another build of libgyan.so than the keeper"))?;
     let [gate, now, ledger, _] = places().map(|place| place.wrapping_add(distance));
     let mut word = [0; 4];
     read_from(pid, gate, &mut word)?;
     let gate = gate::seen(word);
-    if gate.is_threaded {
-        return Ok((distance, see_threads(pid, distance)?));
+    let is_threaded = gate.is_threaded;
+    if is_threaded {
+        let ledgers = ledgers(pid, distance)?;
+        let threads = see_threads(pid, &ledgers)?;
+        return Ok(ProcessSeen { distance, is_threaded, ledgers, threads });
     }
-    if !gate.is_known {
-        return Ok((distance, Vec::new()));
+    let mut threads = Vec::new();
+    if gate.is_known {
+        let called = Function(usize::from(gate.called));
+        let GateSeen { in_mpi, in_fortran, .. } = gate;
+        let now = NowSeen::from_words(words_from(pid, now)?);
+        let number = calls(pid, ledger, called)?;
+        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number });
     }
-    let called = Function(usize::from(gate.called));
-    let GateSeen { in_mpi, in_fortran, .. } = gate;
-    let now = NowSeen::from_words(words_from(pid, now)?);
-    let number = calls(pid, ledger, called)?;
-    let only_ledger = Some(ledger);
-    Ok((distance, vec![ThreadSeen { called, in_mpi, in_fortran, now, number, only_ledger }]))
+    Ok(ProcessSeen { distance, is_threaded, ledgers: vec![ledger], threads })
 }
 
 /// How often a function was called, by a ledger.
@@ -142,51 +160,24 @@ fn calls(pid: i32, ledger: usize, function: Function) -> io::Result<u64> {
     Ok(number as u64)
 }
 
-fn see_threads(pid: i32, distance: usize) -> io::Result<Vec<ThreadSeen>> {
+/// Where the ledgers of threads are.
+fn ledgers(pid: i32, distance: usize) -> io::Result<Vec<usize>> {
     let listed = (&raw const ledger::LISTED).addr().wrapping_add(distance);
     let ledgers: [usize; ledger::LISTED.len()] = words_from(pid, listed)?;
-    let is_only = ledgers.iter().filter(|ledger| **ledger != 0).count() == 1;
+    Ok(ledgers.into_iter().take_while(|ledger| *ledger != 0).collect())
+}
+
+fn see_threads(pid: i32, ledgers: &[usize]) -> io::Result<Vec<ThreadSeen>> {
     let mut threads = Vec::new();
-    for ledger in ledgers.into_iter().take_while(|ledger| *ledger != 0) {
+    for ledger in ledgers {
         let all = words_from(pid, ledger.wrapping_add(ledger::NOW_AT))?;
         let read = |at| words_from(pid, at).ok().map(|[word]| word);
         let Some(seen) = ThreadNowSeen::from_words(all, read) else { continue };
         let ThreadNowSeen { function: called, in_mpi, in_fortran, now } = seen;
-        let number = calls(pid, ledger, called)?;
-        let only_ledger = is_only.then_some(ledger);
-        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number, only_ledger });
+        let number = calls(pid, *ledger, called)?;
+        threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number });
     }
     Ok(threads)
-}
-
-fn told(pid: i32, of: &Statics, distance: usize, seen: &ThreadSeen) -> RankNow {
-    let row = functions().find(|(function, _)| *function == seen.called).map(|(_, row)| row);
-    let row = row.filter(|_| seen.in_mpi || seen.number > 0);
-    let process = RankProcess { pid, of, distance };
-    let call = row.map(|row| CallSeen { process: &process, seen, row });
-    // The slow way counts a call at its end.
-    let number = seen.number + u64::from(seen.in_mpi && seen.now.is_counted_after());
-    let known = |name| call.as_ref().and_then(|call| call.peer(name));
-    let (operations, unknown_requests) =
-        call.as_ref().and_then(CallSeen::operations).unwrap_or_default();
-    RankNow {
-        in_mpi: seen.in_mpi,
-        function: row.map(|row| row.name.to_owned()),
-        number,
-        source: known("source"),
-        dest: known("dest"),
-        tag: call.as_ref().and_then(CallSeen::tag),
-        root: call.as_ref().and_then(|call| call.integer("root")),
-        bytes: call.as_ref().and_then(CallSeen::bytes),
-        numbers_agree: seen.only_ledger.is_some_and(|ledger| process.counts_alike(ledger)),
-        requests: call.as_ref().and_then(CallSeen::requests),
-        operations,
-        unknown_requests,
-        communicator: call.as_ref().and_then(CallSeen::communicator),
-        members: call.as_ref().and_then(CallSeen::members),
-        from: call.as_ref().and_then(CallSeen::place),
-        ..RankNow::default()
-    }
 }
 
 /// Whether a process is stopped, by a signal or a debugger (proc(5)).
@@ -213,21 +204,68 @@ fn tell_python(now: &mut RankNow, pid: i32, distance: usize) {
 struct RankProcess<'a> {
     pid: i32,
     of: &'a Statics,
-    distance: usize,
+    seen: &'a ProcessSeen,
+    /// What its threads have started.
+    started: Option<StartedSeen>,
 }
 
 impl RankProcess<'_> {
+    fn told(&self, seen: &ThreadSeen) -> RankNow {
+        let row = functions().find(|(function, _)| *function == seen.called).map(|(_, row)| row);
+        let row = row.filter(|_| seen.in_mpi || seen.number > 0);
+        let call = row.map(|row| CallSeen { process: self, seen, row });
+        // The slow way counts a call at its end.
+        let number = seen.number + u64::from(seen.in_mpi && seen.now.is_counted_after());
+        let known = |name| call.as_ref().and_then(|call| call.peer(name));
+        let (operations, unknown_requests) =
+            call.as_ref().and_then(CallSeen::operations).unwrap_or_default();
+        RankNow {
+            in_mpi: seen.in_mpi,
+            function: row.map(|row| row.name.to_owned()),
+            number,
+            source: known("source"),
+            dest: known("dest"),
+            tag: call.as_ref().and_then(CallSeen::tag),
+            root: call.as_ref().and_then(|call| call.integer("root")),
+            bytes: call.as_ref().and_then(CallSeen::bytes),
+            numbers_agree: self.counts_alike(),
+            requests: call.as_ref().and_then(CallSeen::requests),
+            operations,
+            unknown_requests,
+            communicator: call.as_ref().and_then(CallSeen::communicator),
+            members: call.as_ref().and_then(CallSeen::members),
+            from: call.as_ref().and_then(CallSeen::place),
+            ..RankNow::default()
+        }
+    }
+
+    /// How many messages its threads have sent to each rank.
+    fn sent(&self) -> Option<BTreeMap<u32, u64>> {
+        let mut sent: BTreeMap<u32, u64> = BTreeMap::new();
+        for ledger in &self.seen.ledgers {
+            let [peers] = words_from(self.pid, ledger.wrapping_add(ledger::MESSAGES_AT)).ok()?;
+            if peers == 0 {
+                continue;
+            }
+            let messages = messages_in(peers, |at, into| self.read(at, into))?;
+            for (rank, messages) in (0..).zip(messages).filter(|(_, messages)| *messages > 0) {
+                *sent.entry(rank).or_default() += messages;
+            }
+        }
+        (sent.len() <= PEERS_AT_MOST).then_some(sent)
+    }
+
     fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
         read_from(self.pid, at, into).ok()
     }
 
     /// Says which messages may still be sent or received without a call that waits for them.
     fn tell_earlier(&self, now: &mut RankNow) {
-        let Some(ring) = RingSeen::read(self.distance, |at, into| self.read(at, into)) else {
+        let Some(started) = &self.started else {
             now.more_earlier = true;
             return;
         };
-        let may_go_on = ring.may_go_on(|at, into| self.read(at, into));
+        let may_go_on = started.may_go_on(|at, into| self.read(at, into));
         let operations = may_go_on.into_iter().map(|of| self.operation_of(&of));
         for operation in operations.flatten().filter(|operation| operation.peer.is_some()) {
             if now.earlier.len() == EARLIER_AT_MOST {
@@ -238,25 +276,23 @@ impl RankProcess<'_> {
                 now.earlier.push(operation);
             }
         }
-        now.more_earlier = ring.is_full() && self.restarts();
+        now.more_earlier = started.is_short && self.restarts();
     }
 
     /// Whether it has started persistent operations, which stay however many others come after them.
     fn restarts(&self) -> bool {
-        let ledger = places()[2].wrapping_add(self.distance);
-        let starts =
+        let mut starts =
             functions().filter(|(_, row)| ["MPI_Start", "MPI_Startall"].contains(&row.name));
-        let mut counts = starts.map(|(function, _)| calls(self.pid, ledger, function));
-        counts.any(|count| count.is_ok_and(|count| count > 0))
+        starts.any(|(function, _)| self.has_called(function))
     }
 
     fn communicators(&self) -> Option<SeenCommunicators> {
-        let at = places()[3].wrapping_add(self.distance);
+        let at = places()[3].wrapping_add(self.seen.distance);
         SeenCommunicators::read(at, |at, into| self.read(at, into))
     }
 
     fn known(&self, handle: usize) -> Option<SeenCommunicator> {
-        self.communicators()?.find(handle, self.distance, |at, into| self.read(at, into))
+        self.communicators()?.find(handle, self.seen.distance, |at, into| self.read(at, into))
     }
 
     fn communicator(&self, handle: Option<usize>) -> CommunicatorNow {
@@ -280,17 +316,21 @@ impl RankProcess<'_> {
         (number == 0).then(|| self.communicators()?.world()).flatten()
     }
 
-    /// Whether calls of a function with the same number are the same call in each rank: by its only ledger, it has made no
-    /// communicator of a part of the ranks. What it calls on `MPI_COMM_SELF` alone is not seen.
-    fn counts_alike(&self, ledger: usize) -> bool {
-        PARTS
-            .iter()
-            .all(|function| calls(self.pid, ledger, *function).is_ok_and(|calls| calls == 0))
+    /// Whether any of its threads has called it, or that cannot be read.
+    fn has_called(&self, function: Function) -> bool {
+        let mut counts = self.seen.ledgers.iter().map(|ledger| calls(self.pid, *ledger, function));
+        counts.any(|count| !count.is_ok_and(|count| count == 0))
+    }
+
+    /// Whether calls of a function with the same number are the same call in each rank: only one thread has called MPI, and
+    /// it has made no communicator of a part of the ranks. What it calls on `MPI_COMM_SELF` alone is not seen.
+    fn counts_alike(&self) -> bool {
+        self.seen.ledgers.len() == 1 && !PARTS.iter().any(|function| self.has_called(*function))
     }
 
     /// Bytes of an element, if this rank has asked for them.
     fn datatype_bytes(&self, handle: usize) -> Option<u64> {
-        let at = datatypes::words_at(handle)?.wrapping_add(self.distance);
+        let at = datatypes::words_at(handle)?.wrapping_add(self.seen.distance);
         datatypes::size_in(words_from(self.pid, at).ok()?, handle)
     }
 
@@ -316,8 +356,8 @@ impl RankProcess<'_> {
     }
 
     /// What a request stands for.
-    fn operation(&self, ring: &RingSeen, handle: u32) -> Option<OperationNow> {
-        self.operation_of(&ring.operation(handle)?)
+    fn operation(&self, started: &StartedSeen, handle: u32) -> Option<OperationNow> {
+        self.operation_of(&started.operation(handle)?)
     }
 
     fn operation_of(&self, operation: &OperationSeen) -> Option<OperationNow> {
@@ -436,7 +476,7 @@ impl CallSeen<'_> {
         let in_fortran = self.seen.in_fortran;
         let bytes = if in_fortran { size_of::<u32>() } else { process.of.handle_bytes };
         let looked = number.min(REQUESTS_AT_MOST);
-        let ring = RingSeen::read(process.distance, |at, into| process.read(at, into))?;
+        let started = process.started.as_ref()?;
         let mut array = vec![0; usize::try_from(looked).ok()? * bytes];
         process.read(at, &mut array)?;
         // Open MPI's MPI_REQUEST_NULL in Fortran.
@@ -447,7 +487,7 @@ impl CallSeen<'_> {
         for handle in array.chunks_exact(bytes) {
             let Some((low, _)) = handle.split_first_chunk() else { continue };
             let handle = u32::from_ne_bytes(*low);
-            match process.operation(&ring, handle).filter(|_| handle != null) {
+            match process.operation(started, handle).filter(|_| handle != null) {
                 _ if handle == null => {}
                 Some(operation) if operations.contains(&operation) => {}
                 Some(operation) => operations.push(operation),

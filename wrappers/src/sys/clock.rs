@@ -5,12 +5,13 @@
 //! the end, when the length of a tick is known best.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-#[cfg(test)]
-use crate::sys::cells::Counter;
-use crate::sys::cells::Gauge;
+use crate::sys::cells::{Counter, Gauge};
+use crate::sys::lookup::hash;
 
 /// A clock is slow when one reading takes longer than this: then timing a call costs more than most calls.
 const SLOW_NS: f64 = 100.0;
@@ -29,6 +30,10 @@ static SIMULATED: Counter = Counter::new(0);
 #[cfg(test)]
 pub(crate) fn simulate(ticks: u64) {
     SIMULATED.set(ticks);
+    // Another test of this process may have started the clock of the host.
+    for place in &ORIGIN {
+        place.set(0);
+    }
 }
 
 /// A moment, on both clocks.
@@ -44,10 +49,36 @@ impl ClockReading {
     }
 }
 
+/// When ticks began to be measured, and what `CLOCK_MONOTONIC` said then, in ns.
+static ORIGIN: [Counter; 2] = [const { Counter::new(0) }; 2];
+
+/// What `CLOCK_MONOTONIC`, which all processes of a host share, said at a time in ticks, in ns.
+pub(crate) fn on_host(ticks: u64) -> u64 {
+    let [began, origin] = ORIGIN.each_ref().map(Counter::get);
+    origin.saturating_add(whole(ticks.saturating_sub(began) as f64 * ns_per_tick()))
+}
+
+/// A number of that clock: of this boot of the kernel, and of this namespace of times (`time_namespaces(7)`).
+pub(crate) fn of_host() -> Option<&'static str> {
+    // Each record of a rank names it.
+    static NUMBER: OnceLock<Option<String>> = OnceLock::new();
+    let number = || {
+        let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
+        let bytes = boot.iter().chain(namespace.as_os_str().as_bytes());
+        Some(format!("{:016x}", hash(bytes.map(|byte| u32::from(*byte)))))
+    };
+    NUMBER.get_or_init(number).as_deref()
+}
+
 /// Chooses the clock; the moment from which ticks are measured.
 pub(crate) fn start() -> ClockReading {
     COUNTER.store(counter::is_good() && kernel_trusts_counter(), Ordering::Relaxed);
-    moment()
+    let moment = moment();
+    for (place, time) in ORIGIN.iter().zip([moment.ticks, of_kernel()]) {
+        place.set(time);
+    }
+    moment
 }
 
 /// The moment now.

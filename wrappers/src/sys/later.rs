@@ -4,6 +4,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+#[repr(transparent)]
 pub(crate) struct Later<T>(AtomicPtr<T>);
 
 impl<T: Send + Sync + 'static> Later<T> {

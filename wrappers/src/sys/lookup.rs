@@ -26,6 +26,14 @@ pub(crate) fn spread_low(key: usize) -> u32 {
     (key as u32).wrapping_mul(0x9e37_79b1)
 }
 
+/// FNV-1a by words, with a final step that mixes all bits.
+pub(crate) fn hash(numbers: impl Iterator<Item = u32>) -> u64 {
+    let add = |hash: u64, number: u32| (hash ^ u64::from(number)).wrapping_mul(0x0100_0000_01b3);
+    let hash = numbers.fold(0xcbf2_9ce4_8422_2325, add);
+    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    hash ^ (hash >> 32)
+}
+
 /// Values by key, which never move. More room is made when needed.
 pub(crate) struct Lookup<T: 'static> {
     now: AtomicPtr<Buckets<T>>,

@@ -9,8 +9,8 @@
 //!
 //! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations, where a
 //!   program sees what others did;
-//! - `waits(comm)`: no rank leaves a call before all ranks of the communicator have entered (6.13, and the data
-//!   dependencies of such a call);
+//! - `waits(comm)` or `waits(comm, root)`: ranks of the communicator wait for each other in a call, as the dependencies of its
+//!   data say (6.13, and `WaitsFor` of the results);
 //! - `anywhere`, and nothing else: any thread may call it at any time, at every level of thread support
 //!   (11.2.2, 11.4.1, 11.6), or programs do so although the standard does not say that they may;
 //! - its role in receiving, and the arguments involved, see [`Receives`];
@@ -170,19 +170,28 @@ macro_rules! receives {
 }
 pub(crate) use receives;
 
-/// The argument position of the communicator on which all ranks wait for each other, according to the brackets
-/// of a row.
+/// Where a function in which ranks wait for each other has its communicator, and its root if it has one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Meeting {
+    pub(crate) comm: u8,
+    pub(crate) root: Option<u8>,
+}
+
+/// The [`Meeting`] of a row, according to its brackets.
 macro_rules! waits {
     ($arguments:tt [samples $($fact:tt)*]) => {
         $crate::mpi::functions::waits! { $arguments [$($fact)*] }
     };
-    (( $($arg:ident)* ) [waits ( $on:ident ) $($fact:tt)*]) => {{
+    (( $($arg:ident)* ) [waits ( $on:ident $(, $root:ident)? ) $($fact:tt)*]) => {{
         #[allow(non_camel_case_types, dead_code)]
         enum Position { $($arg),* }
-        Some(Position::$on as u8)
+        #[allow(unused_mut, unused_assignments)]
+        let mut root = None;
+        $( root = Some(Position::$root as u8); )?
+        Some($crate::mpi::functions::Meeting { comm: Position::$on as u8, root })
     }};
     ($arguments:tt $known:tt) => {
-        None::<u8>
+        None::<$crate::mpi::functions::Meeting>
     };
 }
 pub(crate) use waits;
