@@ -31,6 +31,7 @@ mod knobs;
 mod live;
 mod machine;
 mod merge;
+mod message_times;
 mod messages;
 mod now;
 mod number;
@@ -96,6 +97,10 @@ pub use machine::{
     ResourcesSummary, Transport,
 };
 pub use merge::add_histogram;
+pub use message_times::{
+    MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes,
+    MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST,
+};
 pub use messages::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
     MetricSummary, PairSummary, PeerQueues, Traffic,

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Call, Clock, Coverage, CvarSetting, End, EventCount, InMpi, Job, Knob, Machine, Messages, Mpi,
-    ObjectsMade, Overhead, Peers, Phase, Pvar, Resources, Series, Sites, Tool, Waiting, Watch,
+    Call, Clock, Coverage, CvarSetting, End, EventCount, InMpi, Job, Knob, Machine, MessageTimes,
+    Messages, Mpi, ObjectsMade, Overhead, Peers, Phase, Pvar, Resources, Series, Sites, Tool,
+    Waiting, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -70,6 +71,9 @@ pub struct RankProfile {
     /// How long the same calls of collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
+    /// When messages began and ended; none unless `GYAN_WAITING_MESSAGES` asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_times: Option<MessageTimes>,
     /// What each source reported about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BadEnding, CallSummary, Clock, CoverageSummary, CvarSetting, Efficiencies, EventSummary,
-    Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary, MessagesSummary,
-    Mpi, ObjectsMadeSummary, OverheadSummary, PhaseSummary, PlacementSummary, PvarSummary,
-    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
-    WaitingSummary, WatchSummary,
+    Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary,
+    MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary, OverheadSummary, PhaseSummary,
+    PlacementSummary, PvarSummary, ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool,
+    TrafficSummary, WaitingSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -95,6 +95,9 @@ pub struct Summary {
     /// Waiting and transfer in collectives; one row for each function, the longest waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingSummary>,
+    /// How long ranks waited for each other in messages; none when no rank timed any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_waiting: Option<MessageWaitingSummary>,
     /// What each source reported about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

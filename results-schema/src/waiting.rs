@@ -100,34 +100,20 @@ impl CallStarts {
         let (mut text, mut before) = (String::new(), 0);
         for ns in times {
             let unit = ns.map(|ns| ns / NS_PER_UNIT).filter(|unit| *unit >= before);
-            let mut number = unit.map_or(0, |unit| unit - before + 1);
+            write_number(&mut text, unit.map_or(0, |unit| unit - before + 1));
             before = unit.unwrap_or(before);
-            while number >= MORE {
-                text.push(digit(MORE + number % MORE));
-                number /= MORE;
-            }
-            text.push(digit(number));
         }
         text
     }
 
     /// Decodes the times in `begun`, in ns.
     pub fn times(&self) -> impl Iterator<Item = Option<u64>> {
-        let places = self.begun.bytes().filter_map(place);
         let mut before: u64 = 0;
-        let (mut number, mut shift): (u64, u32) = (0, 0);
-        let all = places.filter_map(move |place| {
-            let bits = place % MORE;
-            number |= bits.checked_shl(shift).unwrap_or(0);
-            if place >= MORE {
-                shift = shift.saturating_add(BITS);
-                return None;
-            }
+        let all = written_numbers(&self.begun).map(move |number| {
             let since = number.checked_sub(1);
-            (number, shift) = (0, 0);
             let time = since.and_then(|since| before.checked_add(since));
             before = time.unwrap_or(before);
-            Some(time.and_then(|unit| unit.checked_mul(NS_PER_UNIT)))
+            time.and_then(|unit| unit.checked_mul(NS_PER_UNIT))
         });
         all.take(DURATIONS_AT_MOST)
     }
@@ -139,7 +125,31 @@ impl CallStarts {
     }
 }
 
-const NS_PER_UNIT: u64 = 64;
+/// Appends a number: 5 bits in each of its places, the lowest first; 32 is added to all but its last.
+pub(crate) fn write_number(text: &mut String, mut number: u64) {
+    while number >= MORE {
+        text.push(digit(MORE + number % MORE));
+        number /= MORE;
+    }
+    text.push(digit(number));
+}
+
+/// The numbers in a text that [`write_number`] has written.
+pub(crate) fn written_numbers(text: &str) -> impl Iterator<Item = u64> {
+    let (mut number, mut shift): (u64, u32) = (0, 0);
+    text.bytes().filter_map(place).filter_map(move |place| {
+        number |= (place % MORE).checked_shl(shift).unwrap_or(0);
+        if place >= MORE {
+            shift = shift.saturating_add(BITS);
+            return None;
+        }
+        shift = 0;
+        Some(std::mem::take(&mut number))
+    })
+}
+
+/// The unit of times in a profile.
+pub(crate) const NS_PER_UNIT: u64 = 64;
 const BITS: u32 = 5;
 const MORE: u64 = 1 << BITS;
 

@@ -280,6 +280,7 @@ fn described(
         resources: Some(resources(program, rank, of_rank)),
         sites: None,
         waiting: waiting::described(),
+        message_times: None,
         messages: Vec::new(),
         events: Vec::new(),
         coverage: Coverage { objects: waiting::left_out(), ..Coverage::default() },

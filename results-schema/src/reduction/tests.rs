@@ -60,6 +60,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         resources: None,
         sites: None,
         waiting: Vec::new(),
+        message_times: None,
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

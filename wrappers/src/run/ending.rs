@@ -406,6 +406,7 @@ impl Run {
             resources: Some(self.surroundings.resources()),
             sites,
             waiting: waiting::described(),
+            message_times: None,
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

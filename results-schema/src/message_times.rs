@@ -1,0 +1,238 @@
+//! When messages began and ended: the same messages on both ranks, so that it is known how long each of the two waited for the
+//! other one.
+//!
+//! Messages from one rank to another one, on one communicator and with one tag, are received in the order in which they were
+//! sent (MPI 4.1, 3.5). So both number them alike without asking each other, and which of them are timed follows from
+//! the number, as for collective operations ([`Waiting::timed_call`](crate::Waiting::timed_call)).
+
+use serde::{Deserialize, Serialize};
+
+use crate::waiting::{NS_PER_UNIT, write_number, written_numbers};
+use crate::{CodeAddress, LoadedObject};
+
+/// Most messages of one stream whose times a profile has.
+pub const STREAM_TIMES_AT_MOST: usize = 256;
+
+/// The messages of a rank, by stream.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MessageTimes {
+    /// A number of the clock of the times, which all ranks of a host share.
+    pub clock: String,
+    /// One for each direction, peer, tag and communicator.
+    pub streams: Vec<MessageStream>,
+    /// How many messages the rank sent that are in none of them: on communicators of which a rank does not know what they are
+    /// for the others, or beyond the room for streams.
+    pub sent_in_none: u64,
+    /// The places in the code that `streams` name by their index.
+    pub addresses: Vec<CodeAddress>,
+    /// The files that `addresses` name by their index.
+    pub load_map: Vec<LoadedObject>,
+}
+
+/// Which way messages go.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageDirection {
+    /// From this rank.
+    #[default]
+    Sent,
+    /// To this rank, which names the other one and the tag: a receive from any is in no stream.
+    Received,
+}
+
+/// Messages from one rank to another one, on one communicator and with one tag.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MessageStream {
+    /// Which way they go.
+    pub direction: MessageDirection,
+    /// The other rank, in `MPI_COMM_WORLD`.
+    pub peer: u32,
+    /// Their tag.
+    pub tag: i32,
+    /// A number of the communicator that its ranks agree on: 16 hexadecimal digits.
+    pub communicator: String,
+    /// The exact number of messages.
+    pub messages: u64,
+    /// One message in `2^level` is in `times`; 0 for every one.
+    pub level: u32,
+    /// For each of them, in units of 64 ns: 0 if its times are not known, else 1 more than the time since the one before it
+    /// began; then how long after its beginning the rank began to wait for it, and how long it waited. Each number is written
+    /// as those of `starts.begun` in `waiting`.
+    pub times: String,
+    /// The function in C that began the message for which the rank waited longest.
+    pub function: String,
+    /// Where in `addresses` it was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
+    /// The function in which the rank waited for it, unless that is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_in: Option<String>,
+    /// Where in `addresses` that was called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_at: Option<usize>,
+}
+
+/// One message on one of its two ranks, in ns on the clock of its host.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct MessageTime {
+    /// When the call began that sends it or posts its receive.
+    pub begun_ns: u64,
+    /// When the call began that completes it: the same one, or a later one such as `MPI_Waitall`.
+    pub waits_ns: u64,
+    /// When that call ended.
+    pub ended_ns: u64,
+}
+
+impl MessageStream {
+    /// Encodes the times of messages, none for one of which they are not known, as `times`. A message that began before the one
+    /// before it is not known.
+    #[must_use]
+    pub fn written(messages: impl IntoIterator<Item = Option<MessageTime>>) -> String {
+        let (mut text, mut before) = (String::new(), 0);
+        for message in messages {
+            let units = message.map(|MessageTime { begun_ns, waits_ns, ended_ns }| {
+                [begun_ns, waits_ns.max(begun_ns), ended_ns.max(waits_ns)]
+                    .map(|ns| ns / NS_PER_UNIT)
+            });
+            match units.filter(|[begun, ..]| *begun >= before) {
+                Some([begun, waits, ended]) => {
+                    write_number(&mut text, begun - before + 1);
+                    write_number(&mut text, waits - begun);
+                    write_number(&mut text, ended.saturating_sub(waits));
+                    before = begun;
+                }
+                None => write_number(&mut text, 0),
+            }
+        }
+        text
+    }
+
+    /// Decodes `times`.
+    pub fn messages_timed(&self) -> impl Iterator<Item = Option<MessageTime>> {
+        let mut numbers = written_numbers(&self.times);
+        let mut before: u64 = 0;
+        let next = move || {
+            let Some(since) = numbers.next()?.checked_sub(1) else { return Some(None) };
+            let begun = before.saturating_add(since);
+            let waits = begun.saturating_add(numbers.next()?);
+            let ended = waits.saturating_add(numbers.next()?);
+            before = begun;
+            let [begun_ns, waits_ns, ended_ns] =
+                [begun, waits, ended].map(|unit| unit.saturating_mul(NS_PER_UNIT));
+            Some(Some(MessageTime { begun_ns, waits_ns, ended_ns }))
+        };
+        std::iter::from_fn(next).take(STREAM_TIMES_AT_MOST)
+    }
+}
+
+/// How long ranks waited for each other in messages.
+///
+/// A receiver waits for a late sender from when it begins to wait, in the receive itself or in a call such as `MPI_Waitall`,
+/// until the sender begins to send; a sender waits for a late receiver, if it does, until the receive is posted (the patterns "late
+/// sender" and "late receiver" of Scalasca). Of several messages that one call waits for, the one for which it waits longest counts.
+/// The messages of a stream that both ranks timed stand for the others.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MessageWaitingSummary {
+    /// The messages that the ranks sent.
+    pub messages: u64,
+    /// Of these, the messages of streams of which both ranks have the same number and timed some: of the others nothing
+    /// is known.
+    pub paired: u64,
+    /// How many messages were timed on both ranks.
+    pub compared: u64,
+    /// Seconds in which receivers waited for late senders, all ranks together.
+    pub late_senders_s: f64,
+    /// Its error: the standard error of the estimate from those that were timed, and how far the clocks of hosts may be wrong; none
+    /// where the timed messages cannot tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_senders_error_s: Option<f64>,
+    /// Seconds in which senders waited for late receivers, all ranks together.
+    pub late_receivers_s: f64,
+    /// As for `late_senders_error_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_receivers_error_s: Option<f64>,
+    /// By pair of ranks, the longest waiting first; at most 4,096.
+    pub pairs: Vec<PairWaiting>,
+    /// The places in the code that `pairs` name by their index.
+    pub addresses: Vec<CodeAddress>,
+    /// The files that `addresses` name by their index.
+    pub load_map: Vec<LoadedObject>,
+}
+
+/// How long a rank waited for another one, which was late.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PairWaiting {
+    /// The rank that waited.
+    pub rank: u32,
+    /// The rank that it waited for.
+    pub late_rank: u32,
+    /// What the late rank was to do: send for a late sender, receive for a late receiver.
+    pub late: MessageDirection,
+    /// Seconds.
+    pub waiting_s: f64,
+    /// As for the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_error_s: Option<f64>,
+    /// The messages of the two in that direction.
+    pub messages: u64,
+    /// How many of them were timed on both ranks.
+    pub compared: u64,
+    /// Where the rank waited most.
+    pub waits: MessagePlace,
+    /// Where the late rank sent or received those messages.
+    pub late_call: MessagePlace,
+}
+
+/// A call of a function that sends, receives or waits.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct MessagePlace {
+    /// The function's name in C.
+    pub function: String,
+    /// The index of its place in `addresses`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_those_that_were_written_in_units_of_64_ns() {
+        let time =
+            |begun_ns, waits_ns, ended_ns| Some(MessageTime { begun_ns, waits_ns, ended_ns });
+        let messages = [
+            time(6400, 6400, 64_000_000),
+            None,
+            time(6400, 12_800, 12_800),
+            time(1 << 40, 1 << 41, 1 << 42),
+            time(128, 192, 256),
+        ];
+        let stream =
+            MessageStream { times: MessageStream::written(messages), ..MessageStream::default() };
+        let read: Vec<Option<MessageTime>> = stream.messages_timed().collect();
+        // The last one began before others.
+        assert_eq!(read[..4], messages[..4]);
+        assert_eq!(read[4..], [None]);
+    }
+
+    #[test]
+    fn what_was_cut_short_is_not_known() {
+        let times = MessageStream::written([Some(MessageTime {
+            begun_ns: 1 << 20,
+            waits_ns: 1 << 21,
+            ended_ns: 1 << 22,
+        })]);
+        for length in 0..times.len() {
+            let times = times[..length].to_owned();
+            let stream = MessageStream { times, ..MessageStream::default() };
+            assert_eq!(stream.messages_timed().count(), 0, "{length}");
+        }
+    }
+}
