@@ -10,6 +10,7 @@ mod in_order;
 mod json;
 mod machine;
 mod messages;
+mod pairs;
 mod phases;
 mod places;
 mod pvars;
@@ -43,6 +44,7 @@ use hosts::{HostReduction, Hosts};
 pub use in_order::ReductionInOrder;
 use machine::{Machines, placements};
 use messages::{Events, MessagesReduction, Sources};
+use pairs::Pairs;
 use phases::PhaseRow;
 use pvars::Pvars;
 use sites::SitesReduction;
@@ -77,6 +79,7 @@ struct JobReduction {
     resources: Option<ResourcesReduction>,
     sites: SitesReduction,
     waiting: Waits,
+    pairs: Pairs,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -165,7 +168,7 @@ impl Reduction {
 merge_fields! {
     JobReduction {
         general, hosts, libraries, elapsed_s, run_s, useful_s, in_mpi, peers, pvars, calls, phases, watches,
-        waiting, sites, machines, resources, messages, events,
+        waiting, pairs, sites, machines, resources, messages, events,
         skipped, objects, objects_made, missing_events, advice, overhead, warnings,
     }
 }
@@ -213,7 +216,7 @@ impl JobReduction {
             resources,
             sites,
             waiting,
-            message_times: _,
+            message_times,
             messages,
             events,
             coverage,
@@ -257,6 +260,7 @@ impl JobReduction {
         self.resources.set(resources, rank);
         self.sites.set(sites.as_ref(), rank);
         self.waiting.set(waiting, rank);
+        self.pairs.set(message_times.as_ref(), rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -321,6 +325,7 @@ impl JobReduction {
             phases,
             watches,
             waiting,
+            pairs,
             sites,
             machines,
             resources,
@@ -381,8 +386,8 @@ impl JobReduction {
             in_mpi,
             peers,
             pvars,
+            message_waiting: pairs.finish(&waiting.clocks()),
             waiting: waiting.finish(&calls),
-            message_waiting: None,
             calls,
             samples,
             phases: PhaseRow::finish(phases, reduced),

@@ -256,7 +256,7 @@ impl Merge for Starts {
 }
 
 /// How clocks differ from the first of them, in ns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Clocks(BTreeMap<String, ClockOffset>);
 
 /// What is added to a time on a clock, and how far that may be wrong.
@@ -272,7 +272,8 @@ impl Clocks {
     /// Those that can be compared with the first one.
     pub(super) fn aligned<'a>(all: impl Iterator<Item = &'a Starts> + Clone) -> Clocks {
         let of_ranks = all.clone().flat_map(|starts| &starts.of_ranks).map(|of| &of.clock);
-        let Some(first) = of_ranks.min().cloned() else { return Clocks(BTreeMap::new()) };
+        let known = of_ranks.chain(all.clone().flat_map(|starts| starts.by_clock.keys()));
+        let Some(first) = known.min().cloned() else { return Clocks(BTreeMap::new()) };
         // How much a clock may be behind the first one at most, and at least.
         let mut bounds: BTreeMap<&String, (i128, i128)> = BTreeMap::new();
         for starts in all {
@@ -300,6 +301,16 @@ impl Clocks {
             bounds.into_iter().enumerate().filter_map(offset).collect();
         clocks.insert(first, ClockOffset::default());
         Clocks(clocks)
+    }
+
+    /// What is added to a time on clock `of` for one on clock `on`, and how far that may be wrong, in ns; none if the two
+    /// cannot be compared.
+    pub(super) fn between(&self, of: &str, on: &str) -> Option<(i128, u64)> {
+        if of == on {
+            return Some((0, 0));
+        }
+        let (of, on) = (self.0.get(of)?, self.0.get(on)?);
+        Some((of.offset_ns - on.offset_ns, of.error_ns.saturating_add(on.error_ns)))
     }
 }
 

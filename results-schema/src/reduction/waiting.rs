@@ -87,10 +87,15 @@ impl Waits {
         self.0 = collected(waiting.iter().map(|waiting| CommunicatorWaits::of(waiting, rank)));
     }
 
+    /// How the clocks of hosts differ.
+    pub(super) fn clocks(&self) -> Clocks {
+        Clocks::aligned(self.0.values().map(|row| &row.starts))
+    }
+
     /// `calls`: what else is known of the functions.
     #[inline]
     pub(super) fn finish(self, calls: &[CallSummary]) -> Vec<WaitingSummary> {
-        let clocks = Clocks::aligned(self.0.values().map(|row| &row.starts));
+        let clocks = self.clocks();
         let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
         for (key, mut row) in self.0 {
             let function = key.function.clone();

@@ -1,0 +1,370 @@
+//! How long did ranks wait for each other in messages? The two lists of a stream, that of its sender and that of its receiver,
+//! meet here: message by message, both ranks timed the same ones.
+//!
+//! Of the messages that one call of a rank completes, the one for which it waited longest counts: it waited for the others in
+//! the same time.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::places::{Objects, Place, load_map};
+use super::starts::Clocks;
+use crate::merge::Merge;
+use crate::{
+    CodeAddress, MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes,
+    MessageWaitingSummary, PairWaiting, Waiting, sort_by,
+};
+
+/// Most streams that are compared: of the others nothing is known.
+const STREAMS_AT_MOST: usize = 1 << 17;
+/// Most pairs of ranks in a summary.
+const PAIRS_AT_MOST: usize = 4096;
+/// Readings of one clock by two processes differ by less, in ns.
+const SAME_TIME_NS: i128 = 10_000;
+
+/// By stream, what its ranks know of it.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Pairs {
+    streams: BTreeMap<StreamKey, Stream>,
+    /// The messages that all ranks sent.
+    sent: u64,
+    /// Whether a rank timed any.
+    is_known: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+struct StreamKey {
+    sender: u32,
+    receiver: u32,
+    communicator: String,
+    tag: i32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Stream {
+    sent: Option<StreamSide>,
+    received: Option<StreamSide>,
+}
+
+/// What one rank knows of a stream.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct StreamSide {
+    clock: String,
+    messages: u64,
+    level: u32,
+    times: Vec<Option<MessageTime>>,
+    begins: CalledAt,
+    waits: CalledAt,
+}
+
+/// A function in C, and where it was called.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct CalledAt {
+    function: String,
+    place: Option<Place>,
+}
+
+impl Pairs {
+    /// Makes this what one rank says.
+    pub(super) fn set(&mut self, times: Option<&MessageTimes>, rank: u32) {
+        *self = Pairs::default();
+        let Some(MessageTimes { clock, streams, sent_in_none, addresses, load_map }) = times else {
+            return;
+        };
+        self.is_known = true;
+        self.sent = *sent_in_none;
+        let objects = Objects::of(load_map);
+        let places: Vec<Place> = addresses.iter().map(|code| objects.code(code)).collect();
+        for stream in streams {
+            let called = |function: &String, at: Option<usize>| CalledAt {
+                function: function.clone(),
+                place: at.and_then(|at| places.get(at)).cloned(),
+            };
+            let MessageStream { direction, peer, messages, level, function, call, .. } = stream;
+            let begins = called(function, *call);
+            let waits = match &stream.waits_in {
+                Some(function) => called(function, stream.waits_at),
+                None => begins.clone(),
+            };
+            let side = StreamSide {
+                clock: clock.clone(),
+                messages: *messages,
+                level: *level,
+                times: stream.messages_timed().collect(),
+                begins,
+                waits,
+            };
+            let is_sent = *direction == MessageDirection::Sent;
+            let (sender, receiver) = if is_sent { (rank, *peer) } else { (*peer, rank) };
+            let communicator = stream.communicator.clone();
+            let key = StreamKey { sender, receiver, communicator, tag: stream.tag };
+            let row = self.streams.entry(key).or_default();
+            if is_sent {
+                self.sent = self.sent.saturating_add(*messages);
+                row.sent = Some(side);
+            } else {
+                row.received = Some(side);
+            }
+        }
+    }
+
+    pub(super) fn finish(self, clocks: &Clocks) -> Option<MessageWaitingSummary> {
+        if !self.is_known {
+            return None;
+        }
+        let (mut paired, mut compared): (u64, u64) = (0, 0);
+        let mut flows: Vec<Flow> = Vec::new();
+        let mut waits: Vec<MessageWait> = Vec::new();
+        for (key, stream) in self.streams {
+            let (Some(sent), Some(received)) = (stream.sent, stream.received) else { continue };
+            let Some(both) = compare(sent, received, clocks) else { continue };
+            let Both { sent, received, messages, offset_ns, error_ns } = both;
+            paired += sent.messages;
+            compared += messages.len() as u64;
+            let reversed = messages.iter().map(|[sent, received]| [*received, *sent]).collect();
+            let of_sender = (key.sender, &sent, MessageDirection::Received, messages, offset_ns);
+            let of_receiver =
+                (key.receiver, &received, MessageDirection::Sent, reversed, -offset_ns);
+            let (sender, receiver) = (of_sender.1, of_receiver.1);
+            for ((rank, waiting, late, messages, offset_ns), (late_rank, other)) in
+                [(of_sender, (key.receiver, receiver)), (of_receiver, (key.sender, sender))]
+            {
+                let flow = flows.len();
+                waits.extend(messages.iter().map(|[own, other]| {
+                    let call = (own.waits_ns, own.ended_ns);
+                    MessageWait { rank, call, flow, ns: waits_for(own, other, offset_ns) }
+                }));
+                flows.push(Flow {
+                    rank,
+                    late_rank,
+                    late,
+                    messages: waiting.messages,
+                    compared: messages.len() as u64,
+                    error_ns,
+                    waited: Vec::new(),
+                    waits: waiting.waits.clone(),
+                    late_call: other.begins.clone(),
+                });
+            }
+        }
+        waits.sort_unstable_by_key(|of| (of.rank, of.call, std::cmp::Reverse(of.ns), of.flow));
+        for call in waits.chunk_by(|one, other| (one.rank, one.call) == (other.rank, other.call)) {
+            // The longest is the first.
+            if let Some(longest) = call.first().filter(|of| of.ns > 0)
+                && let Some(flow) = flows.get_mut(longest.flow)
+            {
+                flow.waited.push(longest.ns);
+            }
+        }
+        Some(summary(self.sent, paired, compared, &flows))
+    }
+}
+
+impl Merge for Pairs {
+    fn absorb(&mut self, other: &Pairs) {
+        self.is_known |= other.is_known;
+        self.sent = self.sent.saturating_add(other.sent);
+        for (key, Stream { sent, received }) in &other.streams {
+            let row = self.streams.entry(key.clone()).or_default();
+            row.sent = row.sent.take().or_else(|| sent.clone());
+            row.received = row.received.take().or_else(|| received.clone());
+        }
+        // The result is the same in whichever order they are dropped, whatever is merged later.
+        while self.streams.len() > STREAMS_AT_MOST {
+            self.streams.pop_last();
+        }
+    }
+}
+
+/// How long a rank waits until the other one begins, in ns, at most as long as its call takes. It does not wait for one that
+/// begins after its call has ended: then the library has taken the message. `offset_ns`: added to times of the other one.
+fn waits_for(own: &MessageTime, other: &MessageTime, offset_ns: i128) -> u64 {
+    let begun = i128::from(other.begun_ns) + offset_ns;
+    if begun > own.ended_ns.into() {
+        return 0;
+    }
+    u64::try_from(begun - i128::from(own.waits_ns)).unwrap_or(0)
+}
+
+/// The two sides of a stream, and the messages that both timed: on the sender, and on the receiver.
+struct Both {
+    sent: StreamSide,
+    received: StreamSide,
+    messages: Vec<[MessageTime; 2]>,
+    /// What is added to a time of the receiver for one on the clock of the sender, and how far that may be wrong.
+    offset_ns: i128,
+    error_ns: u64,
+}
+
+/// None if the two cannot be compared, or do not number the messages alike.
+fn compare(mut sent: StreamSide, mut received: StreamSide, clocks: &Clocks) -> Option<Both> {
+    if sent.messages != received.messages {
+        return None;
+    }
+    let (offset_ns, error_ns) = clocks.between(&received.clock, &sent.clock)?;
+    let level = sent.level.max(received.level);
+    for side in [&mut sent, &mut received] {
+        for level in side.level..level {
+            Waiting::thin(&mut side.times, level);
+        }
+    }
+    let both = sent.times.iter().zip(&received.times);
+    let messages: Vec<[MessageTime; 2]> =
+        both.filter_map(|(sent, received)| Some([(*sent)?, (*received)?])).collect();
+    // A message cannot come before it was sent.
+    let slack = SAME_TIME_NS + i128::from(error_ns);
+    let is_wrong = |[sent, received]: &&[MessageTime; 2]| {
+        i128::from(received.ended_ns) + offset_ns + slack < sent.begun_ns.into()
+    };
+    let wrong = messages.iter().filter(is_wrong).count();
+    let is_alike = !messages.is_empty() && 4 * wrong <= messages.len();
+    is_alike.then_some(Both { sent, received, messages, offset_ns, error_ns })
+}
+
+/// What is compared of a stream, for one of its two ranks, which may wait for the other one.
+struct Flow {
+    rank: u32,
+    late_rank: u32,
+    late: MessageDirection,
+    messages: u64,
+    compared: u64,
+    error_ns: u64,
+    /// The waits that count, in ns.
+    waited: Vec<u64>,
+    waits: CalledAt,
+    late_call: CalledAt,
+}
+
+/// A rank waits for a message in a call, which began and ended then.
+struct MessageWait {
+    rank: u32,
+    call: (u64, u64),
+    flow: usize,
+    ns: u64,
+}
+
+/// Seconds, and the error.
+#[derive(Clone, Copy)]
+struct WaitEstimate {
+    waiting_s: f64,
+    /// None if not known.
+    variance: Option<f64>,
+    /// Of clocks.
+    clocks_s: f64,
+}
+
+impl WaitEstimate {
+    const NONE: WaitEstimate = WaitEstimate { waiting_s: 0.0, variance: Some(0.0), clocks_s: 0.0 };
+
+    fn plus(self, other: WaitEstimate) -> WaitEstimate {
+        let variance = self.variance.zip(other.variance).map(|(own, others)| own + others);
+        WaitEstimate {
+            waiting_s: self.waiting_s + other.waiting_s,
+            variance,
+            clocks_s: self.clocks_s + other.clocks_s,
+        }
+    }
+
+    fn error_s(&self) -> Option<f64> {
+        self.variance.map(|variance| variance.sqrt() + self.clocks_s)
+    }
+}
+
+impl Flow {
+    /// The messages that were compared stand for all (a sample without replacement).
+    fn estimate(&self) -> WaitEstimate {
+        let (all, compared) = (self.messages as f64, self.compared as f64);
+        let each = all / compared;
+        let seconds = |ns: u64| ns as f64 * 1e-9;
+        let sum: f64 = self.waited.iter().map(|ns| seconds(*ns)).sum();
+        let squares: f64 = self.waited.iter().map(|ns| seconds(*ns) * seconds(*ns)).sum();
+        let variance = if self.compared >= self.messages {
+            Some(0.0)
+        } else if self.compared > 1 {
+            let spread = (squares - sum * sum / compared).max(0.0) / (compared - 1.0);
+            Some(all * all * (1.0 - compared / all) * spread / compared)
+        } else {
+            None
+        };
+        let clocks_s = seconds(self.error_ns) * self.waited.len() as f64 * each;
+        WaitEstimate { waiting_s: sum * each, variance, clocks_s }
+    }
+}
+
+/// What flows of a pair of ranks have in common.
+struct PairSum<'a> {
+    estimate: WaitEstimate,
+    messages: u64,
+    compared: u64,
+    /// The one with the longest waiting.
+    most: (f64, &'a Flow),
+}
+
+fn summary(messages: u64, paired: u64, compared: u64, flows: &[Flow]) -> MessageWaitingSummary {
+    let mut pairs: BTreeMap<(u32, u32, MessageDirection), PairSum> = BTreeMap::new();
+    for flow in flows {
+        let estimate = flow.estimate();
+        let none = PairSum {
+            estimate: WaitEstimate::NONE,
+            messages: 0,
+            compared: 0,
+            most: (estimate.waiting_s, flow),
+        };
+        let pair = pairs.entry((flow.rank, flow.late_rank, flow.late)).or_insert(none);
+        pair.estimate = pair.estimate.plus(estimate);
+        pair.messages = pair.messages.saturating_add(flow.messages);
+        pair.compared += flow.compared;
+        if estimate.waiting_s > pair.most.0 {
+            pair.most = (estimate.waiting_s, flow);
+        }
+    }
+    let total = |late: MessageDirection| {
+        let of = pairs.iter().filter(|((.., own), _)| *own == late);
+        of.fold(WaitEstimate::NONE, |sum, (_, pair)| sum.plus(pair.estimate))
+    };
+    let (senders, receivers) = (total(MessageDirection::Sent), total(MessageDirection::Received));
+    let mut rows: Vec<_> = pairs.iter().filter(|(_, pair)| pair.estimate.waiting_s > 0.0).collect();
+    sort_by(&mut rows, |(_, one), (_, other)| {
+        other.estimate.waiting_s.total_cmp(&one.estimate.waiting_s)
+    });
+    rows.truncate(PAIRS_AT_MOST);
+    let called = rows.iter().flat_map(|(_, pair)| [&pair.most.1.waits, &pair.most.1.late_call]);
+    let mut places: Vec<&Place> = called.filter_map(|called| called.place.as_ref()).collect();
+    places.sort_unstable();
+    places.dedup();
+    let load_map = load_map(places.iter().copied());
+    let addresses: Vec<CodeAddress> = places.iter().map(|place| place.code_in(&load_map)).collect();
+    let place = |called: &CalledAt| MessagePlace {
+        function: called.function.clone(),
+        call: called.place.as_ref().and_then(|place| places.binary_search(&place).ok()),
+    };
+    let pair =
+        |((rank, late_rank, late), pair): &(&(u32, u32, MessageDirection), &PairSum)| PairWaiting {
+            rank: *rank,
+            late_rank: *late_rank,
+            late: *late,
+            waiting_s: pair.estimate.waiting_s,
+            waiting_error_s: pair.estimate.error_s(),
+            messages: pair.messages,
+            compared: pair.compared,
+            waits: place(&pair.most.1.waits),
+            late_call: place(&pair.most.1.late_call),
+        };
+    let pairs = rows.iter().map(pair).collect();
+    MessageWaitingSummary {
+        messages,
+        paired,
+        compared,
+        late_senders_s: senders.waiting_s,
+        late_senders_error_s: senders.error_s(),
+        late_receivers_s: receivers.waiting_s,
+        late_receivers_error_s: receivers.error_s(),
+        pairs,
+        addresses,
+        load_map,
+    }
+}
+
+#[cfg(test)]
+mod tests;

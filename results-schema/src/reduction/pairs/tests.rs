@@ -1,0 +1,276 @@
+//! What is found of simulated programs, of which the waiting is known by its definition.
+
+use super::*;
+use crate::STREAM_TIMES_AT_MOST;
+
+/// One message of a simulated program.
+#[derive(Clone, Copy)]
+struct Sent {
+    sender: usize,
+    receiver: usize,
+    tag: i32,
+    /// On its sender, and on its receiver, at the true time.
+    times: [MessageTime; 2],
+}
+
+/// A program of some ranks, each on a host with a clock of its own, or all on one.
+struct Simulated {
+    ranks: usize,
+    clocks: Vec<u64>,
+    sent: Vec<Sent>,
+    /// By rank and late rank, the seconds of waiting for a send, and for a receive.
+    truth: BTreeMap<(u32, u32), [f64; 2]>,
+}
+
+fn rank_of(rank: usize) -> u32 {
+    u32::try_from(rank).unwrap()
+}
+
+impl Simulated {
+    fn new(ranks: usize, clocks: Vec<u64>) -> Simulated {
+        Simulated { ranks, clocks, sent: Vec::new(), truth: BTreeMap::new() }
+    }
+
+    fn waits(&mut self, rank: usize, late: usize, late_receiver: usize, ns: u64) {
+        let of = self.truth.entry((rank_of(rank), rank_of(late))).or_default();
+        of[late_receiver] += ns as f64 * 1e-9;
+    }
+
+    /// Rings of blocking calls: each rank sends to the next one, which receives from it. `is_eager`: no send waits.
+    fn rings(&mut self, rounds: usize, is_eager: bool, random: &mut fastrand::Rng) {
+        let mut now = vec![1_000_000_u64; self.ranks];
+        for round in 0..rounds {
+            let (sender, receiver) = (round % self.ranks, (round + 1) % self.ranks);
+            for now in &mut now {
+                *now += 1000 * random.u64(1..200);
+            }
+            let (begun, posted) = (now[sender], now[receiver]);
+            let transfer = 64 * random.u64(10..40);
+            let came = begun.max(if is_eager { 0 } else { posted }) + transfer;
+            let left = if is_eager { begun + transfer } else { came };
+            let received = came.max(posted) + transfer;
+            if begun > posted {
+                self.waits(receiver, sender, 0, begun - posted);
+            } else if !is_eager && posted > begun {
+                self.waits(sender, receiver, 1, posted - begun);
+            }
+            let sent = MessageTime { begun_ns: begun, waits_ns: begun, ended_ns: left };
+            let got = MessageTime { begun_ns: posted, waits_ns: posted, ended_ns: received };
+            self.sent.push(Sent { sender, receiver, tag: 7, times: [sent, got] });
+            (now[sender], now[receiver]) = (left, received);
+        }
+    }
+
+    /// Each rank exchanges messages with the ranks at both sides, and waits for all four with one call.
+    fn halos(&mut self, rounds: usize, random: &mut fastrand::Rng) {
+        let ranks = self.ranks;
+        let mut now = vec![1_000_000_u64; ranks];
+        for _ in 0..rounds {
+            // No two ranks begin at once.
+            let unit = 64 * ranks as u64;
+            let later =
+                |(rank, now): (u64, &u64)| (now / unit + random.u64(20..4000)) * unit + 64 * rank;
+            let begun: Vec<u64> = (0..).zip(&now).map(later).collect();
+            let waits: Vec<u64> =
+                begun.iter().map(|begun| begun + 64 * random.u64(1..4000)).collect();
+            let neighbours = |rank: usize| [(rank + 1) % ranks, (rank + ranks - 1) % ranks];
+            let ended: Vec<u64> = (0..ranks)
+                .map(|rank| {
+                    let latest = neighbours(rank).map(|other| begun[other]).into_iter().max();
+                    waits[rank].max(latest.unwrap()) + 64 * random.u64(10..40)
+                })
+                .collect();
+            for rank in 0..ranks {
+                let last = neighbours(rank).into_iter().max_by_key(|other| begun[*other]).unwrap();
+                if begun[last] > waits[rank] {
+                    // The message of that one was sent, and the receive of this rank's was posted, at once.
+                    self.waits(rank, last, 0, begun[last] - waits[rank]);
+                }
+                for (tag, other) in (0..).zip(neighbours(rank)) {
+                    let time = |of: usize| MessageTime {
+                        begun_ns: begun[of],
+                        waits_ns: waits[of],
+                        ended_ns: ended[of],
+                    };
+                    let times = [time(rank), time(other)];
+                    self.sent.push(Sent { sender: rank, receiver: other, tag, times });
+                }
+            }
+            now = ended;
+        }
+    }
+
+    /// What a rank writes. `level`: of its streams, at least.
+    fn of_rank(&self, rank: usize, level: u32) -> MessageTimes {
+        let mut streams: BTreeMap<(MessageDirection, u32, i32), Vec<Option<MessageTime>>> =
+            BTreeMap::new();
+        let zero = self.clocks[rank];
+        let shifted = |time: MessageTime| MessageTime {
+            begun_ns: time.begun_ns + zero,
+            waits_ns: time.waits_ns + zero,
+            ended_ns: time.ended_ns + zero,
+        };
+        for Sent { sender, receiver, tag, times: [sent, received] } in &self.sent {
+            if *sender == rank {
+                let key = (MessageDirection::Sent, rank_of(*receiver), *tag);
+                streams.entry(key).or_default().push(Some(shifted(*sent)));
+            }
+            if *receiver == rank {
+                let key = (MessageDirection::Received, rank_of(*sender), *tag);
+                streams.entry(key).or_default().push(Some(shifted(*received)));
+            }
+        }
+        let stream = |((direction, peer, tag), mut times): (_, Vec<_>)| {
+            let messages = times.len() as u64;
+            let mut own = 0;
+            while own < level || times.len() > STREAM_TIMES_AT_MOST {
+                Waiting::thin(&mut times, own);
+                own += 1;
+            }
+            MessageStream {
+                direction,
+                peer,
+                tag,
+                communicator: "0000000000000001".into(),
+                messages,
+                level: own,
+                times: MessageStream::written(times),
+                function: "MPI_Send".into(),
+                ..MessageStream::default()
+            }
+        };
+        MessageTimes {
+            clock: format!("{zero}"),
+            streams: streams.into_iter().map(stream).collect(),
+            ..MessageTimes::default()
+        }
+    }
+
+    fn found(&self, order: &[usize], levels: &[u32]) -> MessageWaitingSummary {
+        let mut pairs = Pairs::default();
+        for rank in order {
+            let mut of = Pairs::default();
+            of.set(Some(&self.of_rank(*rank, levels[*rank])), rank_of(*rank));
+            pairs.absorb(&of);
+        }
+        pairs.finish(&Clocks::default()).unwrap()
+    }
+
+    /// The waiting of a rank for another one.
+    fn truth_of(&self, pair: &PairWaiting) -> f64 {
+        let of = self.truth.get(&(pair.rank, pair.late_rank)).copied().unwrap_or_default();
+        of[usize::from(pair.late == MessageDirection::Received)]
+    }
+
+    fn total(&self, late_receiver: usize) -> f64 {
+        self.truth.values().map(|of| of[late_receiver]).sum()
+    }
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    // Each time is rounded to 64 ns.
+    (one - other).abs() <= 1e-3 * other.abs() + 1e-5
+}
+
+#[test]
+fn waiting_of_blocking_calls_is_that_of_its_definition() {
+    let mut random = fastrand::Rng::with_seed(36);
+    for is_eager in [false, true] {
+        let mut program = Simulated::new(4, vec![0; 4]);
+        program.rings(600, is_eager, &mut random);
+        let found = program.found(&[0, 1, 2, 3], &[0; 4]);
+        assert_eq!(program.found(&[3, 1, 0, 2], &[0; 4]), found);
+        assert_eq!((found.messages, found.paired, found.compared), (600, 600, 600));
+        assert!(is_near(found.late_senders_s, program.total(0)), "{found:?}");
+        assert!(is_near(found.late_receivers_s, program.total(1)), "{found:?}");
+        assert_eq!(
+            (found.late_senders_error_s, found.late_receivers_error_s),
+            (Some(0.0), Some(0.0))
+        );
+        assert!(program.total(0) > 1e-3 && (program.total(1) > 1e-3) != is_eager);
+        for pair in &found.pairs {
+            assert!(is_near(pair.waiting_s, program.truth_of(pair)), "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn of_the_messages_that_one_call_waits_for_the_last_one_counts() {
+    let mut random = fastrand::Rng::with_seed(37);
+    let mut program = Simulated::new(5, vec![9; 5]);
+    program.halos(200, &mut random);
+    let found = program.found(&[0, 1, 2, 3, 4], &[0; 5]);
+    // Whether a rank waits for the send or the receive of a rank that began both at once cannot be told.
+    let waiting_s = found.late_senders_s + found.late_receivers_s;
+    assert!(is_near(waiting_s, program.total(0)), "{waiting_s} {}", program.total(0));
+    let mut by_pair: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for pair in &found.pairs {
+        *by_pair.entry((pair.rank, pair.late_rank)).or_default() += pair.waiting_s;
+    }
+    for (pair, truth) in &program.truth {
+        assert!(is_near(by_pair[pair], truth[0]), "{pair:?}");
+    }
+}
+
+#[test]
+fn where_not_every_message_was_timed_the_truth_is_within_the_error() {
+    let mut random = fastrand::Rng::with_seed(38);
+    let mut outside = 0;
+    for run in 0..60 {
+        let mut program = Simulated::new(3, vec![0; 3]);
+        program.rings(9000, false, &mut random);
+        let found = program.found(&[0, 1, 2], &[run % 5, 2, 3]);
+        assert_eq!(found.paired, found.messages);
+        assert!(found.compared < found.messages / 4);
+        let (error_s, truth_s) = (found.late_senders_error_s.unwrap(), program.total(0));
+        assert!(error_s > 0.0 && error_s < 0.2 * truth_s, "{error_s} {truth_s}");
+        outside += usize::from((found.late_senders_s - truth_s).abs() > 2.0 * error_s);
+    }
+    // One in 20 is expected, 10 are improbable beyond one in a thousand.
+    assert!(outside < 10, "{outside}");
+}
+
+#[test]
+fn messages_that_ranks_number_differently_are_not_compared() {
+    let mut random = fastrand::Rng::with_seed(39);
+    let mut program = Simulated::new(2, vec![0; 2]);
+    program.rings(300, false, &mut random);
+    // Of one the receive named no sender.
+    let mut receiver = program.of_rank(1, 0);
+    let stream = receiver.streams.iter_mut().find(|of| of.direction == MessageDirection::Received);
+    stream.unwrap().messages -= 1;
+    let mut pairs = Pairs::default();
+    pairs.set(Some(&program.of_rank(0, 0)), 0);
+    let mut other = Pairs::default();
+    other.set(Some(&receiver), 1);
+    pairs.absorb(&other);
+    let found = pairs.finish(&Clocks::default()).unwrap();
+    assert_eq!((found.messages, found.paired), (300, 150));
+    assert!(found.pairs.iter().all(|pair| pair.messages == 150));
+    // Clocks that nothing compares.
+    program.clocks = vec![0, 1 << 40];
+    let found = program.found(&[0, 1], &[0; 2]);
+    assert_eq!((found.messages, found.paired, found.pairs.len()), (300, 0, 0));
+    assert_eq!(Pairs::default().finish(&Clocks::default()), None);
+}
+
+#[test]
+fn messages_that_come_before_they_are_sent_are_numbered_wrongly() {
+    let mut random = fastrand::Rng::with_seed(40);
+    let mut program = Simulated::new(2, vec![0; 2]);
+    program.rings(200, false, &mut random);
+    // The receiver takes each for the one before it.
+    let of_sender = program.of_rank(0, 0);
+    let received: Vec<usize> =
+        (0..program.sent.len()).filter(|at| program.sent[*at].receiver == 1).collect();
+    for pair in received.windows(2).rev() {
+        program.sent[pair[1]].times[1] = program.sent[pair[0]].times[1];
+    }
+    let mut pairs = Pairs::default();
+    pairs.set(Some(&of_sender), 0);
+    let mut other = Pairs::default();
+    other.set(Some(&program.of_rank(1, 0)), 1);
+    pairs.absorb(&other);
+    let found = pairs.finish(&Clocks::default()).unwrap();
+    assert_eq!((found.messages, found.paired), (200, 100));
+}
