@@ -30,6 +30,16 @@ pub struct MessageTimes {
     pub load_map: Vec<LoadedObject>,
 }
 
+impl MessageTimes {
+    /// Most messages whose times the profile of one of `size` ranks has. Those of all ranks are in memory together before they are
+    /// compared.
+    #[must_use]
+    pub fn at_most(size: u32) -> usize {
+        const OF_ALL_RANKS: usize = 1 << 19;
+        (OF_ALL_RANKS / (size as usize).max(1)).clamp(64, 1536)
+    }
+}
+
 /// Which way messages go.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]

@@ -8,6 +8,7 @@ mod efficiencies;
 mod hpcc;
 mod languages;
 mod native;
+mod pairs;
 mod phases;
 mod sessions;
 mod sites;

@@ -71,7 +71,7 @@ fn seen(of: &BTreeMap<u32, Times>, call: usize) -> Seen {
     }
 }
 
-fn summary(profiles: &[RankProfile]) -> Summary {
+pub(super) fn summary(profiles: &[RankProfile]) -> Summary {
     let mut reduction = Reduction::default();
     for profile in profiles {
         reduction.add(&rank_file_name(profile.rank), profile);

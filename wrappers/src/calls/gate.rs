@@ -101,8 +101,17 @@ pub(crate) const fn entered(state: u8, function: Function) -> u32 {
 /// The `Here` of the thread that initialised MPI. Most programs make all their calls from it.
 static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the program waits for a communicator of `MPI_Comm_idup`.
-static COMPLETIONS: AtomicBool = AtomicBool::new(false);
+/// What completions are watched for: a bit for each.
+static COMPLETIONS: AtomicU8 = AtomicU8::new(0);
+
+/// Why completions are watched.
+#[derive(Clone, Copy)]
+pub(crate) enum CompletionsFor {
+    /// The program waits for a communicator of `MPI_Comm_idup`.
+    Communicators = 1,
+    /// Messages are timed.
+    Messages = 2,
+}
 
 /// Whether gyan stays off in this process: it was told to, or has no choice.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -236,8 +245,12 @@ pub(crate) fn begin_gap(ledger: &Ledger) {
 }
 
 /// Sets whether every call that completes requests is examined from now on.
-pub(crate) fn watch_completions(watch: bool) {
-    COMPLETIONS.store(watch, Ordering::Relaxed);
+pub(crate) fn watch_completions(why: CompletionsFor, watch: bool) {
+    if watch {
+        COMPLETIONS.fetch_or(why as u8, Ordering::Relaxed);
+    } else {
+        COMPLETIONS.fetch_and(!(why as u8), Ordering::Relaxed);
+    }
     let gate = GATE.load(Ordering::Relaxed);
     if is_threaded(gate) {
         // Not if another thread closes it in the meantime.
@@ -247,7 +260,7 @@ pub(crate) fn watch_completions(watch: bool) {
 
 #[inline]
 pub(crate) fn watches_completions() -> bool {
-    COMPLETIONS.load(Ordering::Relaxed)
+    COMPLETIONS.load(Ordering::Relaxed) != 0
 }
 
 /// Whether every call passes through: gyan is done or off.

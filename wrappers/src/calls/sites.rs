@@ -23,7 +23,7 @@ use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
 
-pub(crate) use shares::described;
+pub(crate) use shares::{Places, described};
 
 /// Sites that a thread keeps apart, and as many of a profile.
 const SITES_AT_MOST: usize = 256;

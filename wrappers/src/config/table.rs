@@ -189,6 +189,10 @@ settings! {
     /// into waiting and transfer
     GYAN_WAITING ("on") waiting: bool = true, switch;
 
+    /// `on`: messages are timed on both of their ranks, so that it is known how long which rank waits for which other one; each call
+    /// takes longer then
+    GYAN_WAITING_MESSAGES ("off") waiting_messages: bool = false, switch;
+
     /// have the MPI library call gyan at each message, where it can: `peruse`, `mpi_t` (events of MPI 4) or `all`;
     /// the budget does not cover it
     GYAN_EVENTS ("off") events: EventsFrom = EventsFrom::default(), events_from;

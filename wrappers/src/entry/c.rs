@@ -291,6 +291,10 @@ macro_rules! entry {
             receives: receives! { ( $($arg)* ) $known },
             waits: waits! { ( $($arg)* ) $known },
             started: STARTED,
+            message: $crate::observe::streams::MessageArguments::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+            ),
         };
     };
 }

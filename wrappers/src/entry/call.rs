@@ -19,6 +19,7 @@ use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{ArgumentKind, Function, Meeting, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
+use crate::observe::streams::{self, Called, MessageArguments};
 use crate::observe::waiting;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
@@ -42,6 +43,8 @@ pub(super) struct Entry {
     pub(super) waits: Option<Meeting>,
     /// The positions of its arguments, if it starts an operation.
     pub(super) started: Option<StartArguments>,
+    /// The same if it sends or receives a message.
+    pub(super) message: Option<MessageArguments>,
 }
 
 /// How many words are passed to the Fortran routine of a row with arguments of these `types`.
@@ -177,6 +180,7 @@ impl Effect {
         change: ObjectChange,
         succeeded: bool,
         noted: Option<Noted>,
+        called: Called,
     ) {
         match self {
             Effect::Moves(moved) if succeeded => {
@@ -191,8 +195,8 @@ impl Effect {
                     }
                 });
             }
-            Effect::Changes(_) if succeeded => scope.effect(|| change.happened()),
-            Effect::Completes(_) => change.happened(),
+            Effect::Changes(_) if succeeded => scope.effect(|| change.happened(called)),
+            Effect::Completes(_) => change.happened(called),
             _ => {}
         }
     }
@@ -341,7 +345,9 @@ fn in_scope(
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
+    let begun = streams::now();
     let result = next();
+    let called = Called { function: entry.function, caller, begun, ended: streams::now() };
     if entry.started.is_some() && result == 0 {
         if scope.is_alone() {
             has_begun();
@@ -351,7 +357,12 @@ fn in_scope(
     }
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
-    entry.effect.after(&scope, arguments, change, result == 0, noted);
+    if let Some(message) = entry.message.filter(|_| streams::is_on())
+        && (scope.is_alone() && result == 0)
+    {
+        streams::exchanged(message, arguments, called);
+    }
+    entry.effect.after(&scope, arguments, change, result == 0, noted, called);
     result
 }
 

@@ -8,12 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::containment::contain;
-use crate::calls::gate::{self, Scope};
+use crate::calls::gate::{self, CompletionsFor, Scope};
 use crate::entry::requests;
 use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators::{self, Like};
 use crate::observe::objects;
 use crate::observe::pvars::LastReading;
+use crate::observe::streams::{self, Called};
 use crate::run;
 
 /// What a call changes when it succeeds.
@@ -89,11 +90,14 @@ macro_rules! creates {
                 parent: Passed,
                 reorder: Passed,
             ) -> ObjectChange {
-                if reorder.integer() == Some(0) {
-                    like(scope, at, Parent { comm: parent, like: Like::InOrder })
-                } else {
-                    comm(scope, at)
-                }
+                let is_in_order = reorder.integer() == Some(0);
+                let way = if is_in_order { Like::InOrder } else { Like::Part };
+                like(scope, at, Parent { comm: parent, like: way })
+            }
+
+            /// A communicator with some of the ranks of its parent, all of which make it together.
+            pub(crate) fn part(scope: &Scope, at: Passed, parent: Passed) -> ObjectChange {
+                like(scope, at, Parent { comm: parent, like: Like::Part })
             }
 
             fn like(scope: &Scope, at: Passed, of: Parent) -> ObjectChange {
@@ -106,10 +110,11 @@ macro_rules! creates {
 
         /// Rows that free an object: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Passed, ObjectChange, Kind, Scope, requests};
+            use super::{Passed, ObjectChange, Kind, Scope, requests, streams};
 
             pub(crate) fn request(_: &Scope, at: Passed) -> ObjectChange {
                 requests::freed(at);
+                streams::request_goes(at);
                 ObjectChange::Nothing
             }
 
@@ -187,7 +192,7 @@ pub(crate) mod completes {
 
 impl ObjectChange {
     /// The call succeeded.
-    pub(crate) fn happened(self) {
+    pub(crate) fn happened(self, called: Called) {
         match self {
             ObjectChange::Nothing => {}
             ObjectChange::Comes { kind, at, parent } => {
@@ -211,7 +216,7 @@ impl ObjectChange {
                 {
                     begins(Kind::Comm, comm, Some(parent));
                     pending.push(Pending { language: at.language, request, comm });
-                    gate::watch_completions(true);
+                    gate::watch_completions(CompletionsFor::Communicators, true);
                 }
             }
             ObjectChange::Completes { at, before } => {
@@ -219,6 +224,9 @@ impl ObjectChange {
                 let completed = before.iter().zip(&after).filter(|(before, after)| before != after);
                 for (request, _) in completed {
                     completed_request(at.language, *request);
+                    if streams::is_on() {
+                        streams::completed(at.language, *request, called);
+                    }
                 }
             }
         }
@@ -238,21 +246,24 @@ fn completed_request(language: Language, request: usize) {
         .position(|pending| pending.language == language && pending.request == request);
     let Some(at) = at else { return };
     let Pending { comm, .. } = pending.swap_remove(at);
-    gate::watch_completions(!pending.is_empty());
+    gate::watch_completions(CompletionsFor::Communicators, !pending.is_empty());
     drop(pending);
     created(Kind::Comm, comm);
 }
 
 /// An object has a handle now, which may be that of one whose end was not seen.
 fn begins(kind: Kind, handle: usize, parent: Option<Parent>) {
-    if objects::is_null(kind, handle) {
-        return;
+    let is_null = objects::is_null(kind, handle);
+    if !is_null {
+        forget(kind, handle);
     }
-    forget(kind, handle);
     if let Some(Parent { comm, like }) = parent
         && let Some(parent) = comm.comm()
     {
-        contain("taking in a communicator", || communicators::comes_like(like, parent, handle));
+        streams::child_comes(parent, (!is_null).then_some(handle));
+        if !is_null {
+            contain("taking in a communicator", || communicators::comes_like(like, parent, handle));
+        }
     }
 }
 
@@ -272,6 +283,7 @@ fn forget(kind: Kind, handle: usize) {
     contain("forgetting an object", || match kind {
         Kind::Comm => {
             communicators::freed(handle);
+            streams::communicator_goes(handle);
             _ = FOUND.compare_exchange(handle, usize::MAX, Ordering::Relaxed, Ordering::Relaxed);
         }
         Kind::Win => communicators::window_goes(handle),

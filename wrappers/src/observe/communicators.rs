@@ -142,6 +142,11 @@ pub(crate) fn by_word(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
+/// The handle that a program passed as `word`.
+pub(crate) fn handle(word: usize) -> usize {
+    word & BITS.load(Ordering::Relaxed)
+}
+
 /// The same if it is cached.
 #[allow(clippy::inline_always)]
 #[inline(always)]
@@ -227,6 +232,8 @@ pub(crate) enum Like {
     Duplicate,
     /// It has the same ranks in the same order, or the first of them.
     InOrder,
+    /// It has some of the ranks, in any order.
+    Part,
 }
 
 /// A communicator comes like another one, both as a program passes them: nothing is asked again about its ranks. If
@@ -242,6 +249,7 @@ pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
         // A duplicate whose request has not completed cannot be asked.
         Like::Duplicate => Some(known.size()),
         Like::InOrder => mpi.size(handle).and_then(|size| u32::try_from(size).ok()),
+        Like::Part => None,
     };
     if let Some(size) = size {
         table().comes_like(parent, handle, size);
@@ -577,6 +585,12 @@ pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
     if let Some(entry) = table().created(handle, Some(known)) {
         entry.learns((0..size).collect::<Vec<_>>().iter().zip(ranks.iter().copied()));
     }
+}
+
+/// From now on this is `MPI_COMM_WORLD` of a simulated run.
+#[cfg(test)]
+pub(crate) fn simulate_world(handle: usize) {
+    WORLD.store(handle, Ordering::Relaxed);
 }
 
 /// For [`SeenCommunicators`]: an address from which the other statics are known.

@@ -8,4 +8,5 @@ pub(crate) mod phases;
 pub(crate) mod pvars;
 pub(crate) mod queues;
 pub(crate) mod receives;
+pub(crate) mod streams;
 pub(crate) mod waiting;

@@ -432,7 +432,7 @@ impl TimedCalls {
 }
 
 /// Sets what is known of a call, if it is one of those of the level.
-fn set<T: Clone + Default>(calls: &mut Vec<T>, level: u32, call: u64, known: T) {
+pub(super) fn set<T: Clone + Default>(calls: &mut Vec<T>, level: u32, call: u64, known: T) {
     let block = call >> level;
     let Ok(at) = usize::try_from(block) else { return };
     if Waiting::timed_call(level, block) != call {

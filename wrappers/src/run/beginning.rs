@@ -29,6 +29,7 @@ use crate::observe::communicators;
 use crate::observe::objects;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
+use crate::observe::streams;
 use crate::observe::waiting;
 use crate::run::cvars::{self, Recorded};
 use crate::run::listing;
@@ -208,6 +209,7 @@ impl Beginning {
             ledger::count_peers(size);
         }
         waiting::begin(config.waiting);
+        begin_messages(&mut config, is_world, threaded);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -278,6 +280,18 @@ impl Beginning {
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
         }
+    }
+}
+
+/// From now on messages are timed, if that is wanted and possible.
+fn begin_messages(config: &mut Config, is_world: bool, threaded: bool) {
+    let is_possible = is_world && !threaded;
+    streams::begin(config.waiting_messages && is_possible);
+    if config.waiting_messages && !is_possible {
+        config.warnings.push(
+            "GYAN_WAITING_MESSAGES=on: messages are only timed where one thread calls MPI, from MPI_Init on; ignored"
+                .into(),
+        );
     }
 }
 

@@ -33,6 +33,7 @@ use crate::observe::objects;
 use crate::observe::phases::RunCalls;
 use crate::observe::pvars::{Look, Readings, Sampler};
 use crate::observe::receives;
+use crate::observe::streams;
 use crate::observe::waiting;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
@@ -406,7 +407,7 @@ impl Run {
             resources: Some(self.surroundings.resources()),
             sites,
             waiting: waiting::described(),
-            message_times: None,
+            message_times: streams::described(self.size),
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    Call, CodeAddress, Site as SiteOfProfile, SiteStack, Sites as SitesOfProfile, sort_by,
+    Call, CodeAddress, LoadedObject, Site as SiteOfProfile, SiteStack, Sites as SitesOfProfile,
+    sort_by,
 };
 
 use super::{ELSEWHERE, SITES_AT_MOST, Site, Sums};
@@ -138,7 +139,7 @@ fn sums(map: &Map) -> BTreeMap<(usize, usize), Sum> {
 pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
     let map = Map::now();
     let sums = sums(&map);
-    let mut places = Places { map, known: BTreeMap::new(), addresses: Vec::new() };
+    let mut places = Places::new(map);
     let mut sites: Vec<SiteOfProfile> = Vec::new();
     let mut by_name: BTreeMap<&str, Vec<(usize, &Sum)>> = BTreeMap::new();
     for ((function, address), sum) in &sums {
@@ -163,14 +164,24 @@ pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
 }
 
 /// The addresses of a profile, each once.
-struct Places {
+pub(crate) struct Places {
     map: Map,
     known: BTreeMap<usize, usize>,
     addresses: Vec<CodeAddress>,
 }
 
 impl Places {
-    fn at(&mut self, address: usize) -> usize {
+    pub(crate) fn new(map: Map) -> Places {
+        Places { map, known: BTreeMap::new(), addresses: Vec::new() }
+    }
+
+    /// The addresses, and the objects that they are in.
+    pub(crate) fn into_used(self) -> (Vec<CodeAddress>, Vec<LoadedObject>) {
+        (self.addresses, self.map.used())
+    }
+
+    /// Its index among the addresses.
+    pub(crate) fn at(&mut self, address: usize) -> usize {
         *self.known.entry(address).or_insert_with(|| {
             let found = self.map.address(address);
             let name = scripts::name(address);

@@ -4,7 +4,7 @@ macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
         $crate::mpi::functions::forms! { $apply [$($first)*]
             MPI_Comm_compare / mpi_comm_compare(comm1: Comm, comm2: Comm, result: Pointer);
-            MPI_Comm_create / mpi_comm_create(comm: Comm, group: Handle, newcomm: Pointer) creates comm(newcomm);
+            MPI_Comm_create / mpi_comm_create(comm: Comm, group: Handle, newcomm: Pointer) creates part(newcomm, comm);
             MPI_Comm_create_from_group / mpi_comm_create_from_group(group: Handle, stringtag: Text, info: Handle, errhandler: Handle, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_create_group / mpi_comm_create_group(comm: Comm, group: Handle, tag: Int, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_dup / mpi_comm_dup(comm: Comm, newcomm: Pointer) creates duplicate(newcomm, comm);
@@ -19,8 +19,8 @@ macro_rules! rows {
             MPI_Comm_remote_size / mpi_comm_remote_size(comm: Comm, size: Pointer);
             MPI_Comm_set_info / mpi_comm_set_info(comm: Comm, info: Handle);
             MPI_Comm_size / mpi_comm_size(comm: Comm, size: Pointer);
-            MPI_Comm_split / mpi_comm_split(comm: Comm, color: Int, key: Int, newcomm: Pointer) creates comm(newcomm);
-            MPI_Comm_split_type / mpi_comm_split_type(comm: Comm, split_type: Int, key: Int, info: Handle, newcomm: Pointer) creates comm(newcomm);
+            MPI_Comm_split / mpi_comm_split(comm: Comm, color: Int, key: Int, newcomm: Pointer) creates part(newcomm, comm);
+            MPI_Comm_split_type / mpi_comm_split_type(comm: Comm, split_type: Int, key: Int, info: Handle, newcomm: Pointer) creates part(newcomm, comm);
             MPI_Comm_test_inter / mpi_comm_test_inter(comm: Comm, flag: Pointer);
             MPI_Intercomm_create / mpi_intercomm_create(local_comm: Comm, local_leader: Int, peer_comm: Comm, remote_leader: Int, tag: Int, newintercomm: Pointer) creates comm(newintercomm);
             MPI_Intercomm_create_from_groups / mpi_intercomm_create_from_groups(local_group: Handle, local_leader: Int, remote_group: Handle, remote_leader: Int, stringtag: Text, info: Handle, errhandler: Handle, newintercomm: Pointer) creates comm(newintercomm);

@@ -22,7 +22,7 @@
 //!   is started;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file is created or freed, or a request
 //!   is freed;
-//! - `creates duplicate(...)`, `creates topology(...)`: a communicator is created, with the ranks of another one;
+//! - `creates duplicate(...)`, `creates topology(...)`, `creates part(...)`: a communicator is created, with ranks of another one;
 //! - `finds comm(...)`: a communicator that exists already is asked for;
 //! - `begins duplicate(...)`: a communicator with the ranks of another one exists once the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;

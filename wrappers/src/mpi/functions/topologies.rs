@@ -9,7 +9,7 @@ macro_rules! rows {
             MPI_Cart_map / mpi_cart_map(comm: Comm, ndims: Int, dims: Pointer, periods: Pointer, newrank: Pointer);
             MPI_Cart_rank / mpi_cart_rank(comm: Comm, coords: Pointer, rank: Pointer);
             MPI_Cart_shift / mpi_cart_shift(comm: Comm, direction: Int, disp: Int, rank_source: Pointer, rank_dest: Pointer);
-            MPI_Cart_sub / mpi_cart_sub(comm: Comm, remain_dims: Pointer, newcomm: Pointer) creates comm(newcomm);
+            MPI_Cart_sub / mpi_cart_sub(comm: Comm, remain_dims: Pointer, newcomm: Pointer) creates part(newcomm, comm);
             MPI_Cartdim_get / mpi_cartdim_get(comm: Comm, ndims: Pointer);
             MPI_Dims_create / mpi_dims_create(nnodes: Int, ndims: Int, dims: Pointer);
             MPI_Dist_graph_create / mpi_dist_graph_create(comm_old: Comm, n: Int, sources: Pointer, degrees: Pointer, destinations: Pointer, weights: Pointer, info: Handle, reorder: Int, comm_dist_graph: Pointer) creates topology(comm_dist_graph, comm_old, reorder);

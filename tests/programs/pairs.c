@@ -1,0 +1,143 @@
+/* Ranks exchange messages in which some wait for others, 100 times each: on MPI_COMM_WORLD, or with an argument on a
+ * communicator with the ranks in reverse order, made from a duplicate. 20 times of these a rank comes late by 20 ms, without using a
+ * processor, and in the second kind another one by 10 ms:
+ *
+ * MPI_Recv          0 from 1, which is late
+ * MPI_Waitall       0 from 1 and 2, which are both late
+ * MPI_Ssend         0 to 1, which is late
+ * MPI_Sendrecv      0 and 1, which is late
+ * MPI_Wait          0 from 1, which is late
+ *
+ * Rank 0 prints how long ranks waited by definition, from CLOCK_REALTIME, which all of them share: the rank, the one that it waited
+ * for, whether that was to send or to receive, and the seconds. A rank waits for each message of a call at once.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 100
+enum { RECV, WAITALL, SSEND, SENDRECV, WAIT, KINDS };
+enum { SENDER, RECEIVER };
+/* Their senders and receivers. */
+static const int messages[KINDS][2][2] = {{{1, 0}, {-1, -1}},
+                                          {{1, 0}, {2, 0}},
+                                          {{0, 1}, {-1, -1}},
+                                          {{1, 0}, {0, 1}},
+                                          {{1, 0}, {-1, -1}}};
+/* When a rank began a message, and when the call began and ended that completed it. */
+struct times {
+    double begun, waits, ended;
+};
+static struct times times[KINDS][ROUNDS][2];
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+static double waited(struct times own, struct times other) {
+    double until = other.begun <= own.ended ? other.begun : own.waits;
+    return until > own.waits ? until - own.waits : 0;
+}
+
+int main(int argc, char **argv) {
+    int rank, size, place, buffer = 0, others[2] = {0, 0};
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1) {
+        MPI_Comm twin;
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        MPI_Comm_split(twin, 0, -rank, &comm);
+        MPI_Comm_free(&twin);
+    }
+    MPI_Comm_rank(comm, &place);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < ROUNDS; i++) {
+            struct times *own = times[kind][i];
+            MPI_Request requests[2];
+            MPI_Barrier(comm);
+            if (i % 5 == 3 && place > 0)
+                usleep(place == 1 ? 20000 : 10000);
+            own[0].begun = own[0].waits = own[1].begun = own[1].waits = now();
+            if (place == 0) {
+                switch (kind) {
+                case RECV:
+                    MPI_Recv(&buffer, 1, MPI_INT, 1, kind, comm, MPI_STATUS_IGNORE);
+                    break;
+                case WAITALL:
+                    MPI_Irecv(&others[0], 1, MPI_INT, 1, kind, comm, &requests[0]);
+                    own[1].begun = now();
+                    MPI_Irecv(&others[1], 1, MPI_INT, 2, kind, comm, &requests[1]);
+                    own[0].waits = own[1].waits = now();
+                    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+                    break;
+                case SSEND:
+                    MPI_Ssend(&buffer, 1, MPI_INT, 1, kind, comm); /* waits */
+                    break;
+                case SENDRECV:
+                    MPI_Sendrecv(&buffer, 1, MPI_INT, 1, kind, others, 1, MPI_INT, 1, kind, comm, MPI_STATUS_IGNORE);
+                    break;
+                case WAIT:
+                    MPI_Irecv(&buffer, 1, MPI_INT, 1, kind, comm, requests);
+                    own[0].waits = now();
+                    MPI_Wait(requests, MPI_STATUS_IGNORE);
+                    break;
+                }
+            } else if (place == 1) {
+                switch (kind) {
+                case SSEND:
+                    MPI_Recv(&buffer, 1, MPI_INT, 0, kind, comm, MPI_STATUS_IGNORE); /* late */
+                    break;
+                case SENDRECV:
+                    MPI_Sendrecv(&buffer, 1, MPI_INT, 0, kind, others, 1, MPI_INT, 0, kind, comm, MPI_STATUS_IGNORE);
+                    break;
+                case WAIT:
+                    MPI_Isend(&buffer, 1, MPI_INT, 0, kind, comm, requests);
+                    own[0].waits = now();
+                    MPI_Wait(requests, MPI_STATUS_IGNORE);
+                    break;
+                default:
+                    MPI_Send(&buffer, 1, MPI_INT, 0, kind, comm);
+                }
+            } else if (place == 2 && kind == WAITALL) {
+                MPI_Send(&buffer, 1, MPI_INT, 0, kind, comm);
+            }
+            own[0].ended = own[1].ended = now();
+        }
+    /* In the order of the communicator. */
+    struct times(*of_ranks)[KINDS][ROUNDS][2] = malloc(size * sizeof times);
+    MPI_Allgather(times, sizeof times, MPI_BYTE, of_ranks, sizeof times, MPI_BYTE, comm);
+    double(*seconds)[size][2] = calloc(size, sizeof *seconds);
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < ROUNDS; i++)
+            for (int r = 0; r < size; r++) {
+                double most = 0, *longest = NULL;
+                for (int m = 0; m < 2; m++)
+                    for (int side = SENDER; side <= RECEIVER; side++) {
+                        int other = messages[kind][m][!side];
+                        if (messages[kind][m][side] != r)
+                            continue;
+                        double wait = waited(of_ranks[r][kind][i][m], of_ranks[other][kind][i][m]);
+                        if (wait > most) {
+                            most = wait;
+                            longest = &seconds[r][other][side];
+                        }
+                    }
+                if (longest)
+                    *longest += most;
+            }
+    for (int r = 0; r < size && rank == 0; r++)
+        for (int other = 0; other < size; other++)
+            for (int side = SENDER; side <= RECEIVER; side++)
+                if (seconds[r][other][side] > 0)
+                    printf("%d %d %s %.6f\n", argc > 1 ? size - 1 - r : r, argc > 1 ? size - 1 - other : other,
+                           side == RECEIVER ? "send" : "receive", seconds[r][other][side]);
+    MPI_Finalize();
+    return 0;
+}
