@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::events::{Called, Event, Events, OfRank};
+use super::events::{Called, Event, Events, OfRank, Requests};
 use super::program::Program;
 use crate::calls::ledger;
 
@@ -13,6 +13,8 @@ pub(super) struct Truth {
     pub(super) efficiencies: [f64; 2],
     /// By function and rank: how long others waited for it.
     pub(super) waited_for: BTreeMap<(String, u32), f64>,
+    /// By rank: how long it waited for others in messages.
+    pub(super) waited_in_messages: BTreeMap<u32, f64>,
     /// The same of each phase; by its name, which is empty outside of all.
     pub(super) phases: BTreeMap<String, Vec<TruthOfPhase>>,
 }
@@ -71,7 +73,16 @@ impl Truth {
                 *waited_for.entry((name.into(), peer)).or_default() += called.waited;
             }
         }
-        Truth { ranks, efficiencies, waited_for, phases: phases(program, events) }
+        let mut waited_in_messages: BTreeMap<u32, f64> = BTreeMap::new();
+        for (rank, of_rank) in program.numbers().zip(&events.ranks) {
+            let of_messages = of_rank.threads.iter().flat_map(|of| calls(of)).filter(|called| {
+                let is_message = called.to.is_some() || called.from.is_some();
+                is_message || called.requests == Requests::CompletesAll
+            });
+            waited_in_messages.insert(rank, of_messages.map(|called| called.waited).sum());
+        }
+        let phases = phases(program, events);
+        Truth { ranks, efficiencies, waited_for, waited_in_messages, phases }
     }
 
     /// Of all ranks together.

@@ -34,11 +34,25 @@ pub(super) struct Called {
     pub(super) bytes: u64,
     /// Whom it sent a message.
     pub(super) to: Option<u32>,
+    /// From whom it received one.
+    pub(super) from: Option<u32>,
+    pub(super) tag: u32,
+    /// How it deals with messages that end in another call.
+    pub(super) requests: Requests,
     /// The communicator on which ranks wait for each other in it, and the rank that is its root.
     pub(super) together: Option<(usize, Option<u32>)>,
     /// Seconds in which another rank was not there yet, and which.
     pub(super) waited: f64,
     pub(super) waited_for: Option<u32>,
+}
+
+/// What a call does with requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Requests {
+    #[default]
+    Nothing,
+    Starts,
+    CompletesAll,
 }
 
 impl Called {
@@ -339,6 +353,16 @@ impl<'p> Run<'p> {
             | What::ToRoot { bytes, .. } => (bytes, None),
             _ => (0, None),
         };
+        let (from, tag) = match call.what {
+            What::Recv { from, tag } | What::StartRecv { from, tag } => (Some(from), tag),
+            What::Send { tag, .. } | What::StartSend { tag, .. } => (None, tag),
+            _ => (None, 0),
+        };
+        let requests = match call.what {
+            What::StartSend { .. } | What::StartRecv { .. } => Requests::Starts,
+            What::WaitAll => Requests::CompletesAll,
+            _ => Requests::Nothing,
+        };
         let together = match call.what {
             What::Together { communicator, .. } if call.function != MPI_Init => {
                 Some((communicator, None))
@@ -356,6 +380,9 @@ impl<'p> Run<'p> {
             ended: now,
             bytes,
             to,
+            from,
+            tag,
+            requests,
             together,
             waited: 0.0,
             waited_for: None,

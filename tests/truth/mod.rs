@@ -93,6 +93,7 @@ const PROPERTIES: &[(&str, Property)] = &[
     ("a time is right within its error, or less than the truth", numbers::times),
     ("efficiencies are those of the definition", numbers::efficiencies),
     ("waiting in collectives is right within its error", numbers::waiting),
+    ("waiting in messages is right within its error", numbers::message_waiting),
     ("the time in MPI is right within its error, or less than the truth", sentences::whole_time),
     ("no two findings claim the same seconds", sentences::claims),
     ("a finding is about no more than its cause took", sentences::causes),

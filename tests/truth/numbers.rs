@@ -14,6 +14,9 @@ const AT_LEAST: f64 = 0.01;
 const EFFICIENCY: f64 = 0.02;
 /// Where even the rank with the most work works so little, a ratio of its work to that of others says nothing.
 pub(super) const HARDLY_ANY: f64 = 0.05;
+/// What times of messages are rounded to, on either rank, in `gyan_results::MessageTimes`; and how long a message may take that
+/// the library takes at once.
+const UNIT_S: f64 = 2.0 * 64e-9 + 3e-7;
 /// The relative error of a time in `gyan_results::Waiting`.
 const WRITTEN: f64 = 0.01;
 
@@ -141,6 +144,28 @@ fn of_phases(run: &Run, found: &[PhaseEfficiencies]) -> Vec<String> {
         let off = [phase.load_balance - balance, phase.parallel - parallel];
         if off.iter().any(|off| off.abs() > EFFICIENCY) {
             faults.push(format!("phase {}: {off:+.3?} from {balance} {parallel}", phase.phase));
+        }
+    }
+    faults
+}
+
+/// For each other in messages.
+pub(super) fn message_waiting(sight: &mut Sight) -> Vec<String> {
+    let run = sight.run;
+    let Some(found) = &run.summary.message_waiting else { return Vec::new() };
+    let mut faults = Vec::new();
+    if found.paired != found.messages {
+        faults.push(format!("{} of {} messages are paired", found.paired, found.messages));
+    }
+    let truth: f64 = run.truth.waited_in_messages.values().sum();
+    let waiting_s = found.late_senders_s + found.late_receivers_s;
+    let errors = found.late_senders_error_s.zip(found.late_receivers_error_s);
+    if let Some((senders, receivers)) = errors {
+        let (off, error) = (waiting_s - truth, senders.hypot(receivers));
+        let resolution = WRITTEN * truth + UNIT_S * found.messages as f64;
+        sight.cover.add("waiting in messages", off, error, resolution);
+        if error == 0.0 && off.abs() > resolution {
+            faults.push(format!("waiting in messages: {waiting_s} s instead of {truth}"));
         }
     }
     faults

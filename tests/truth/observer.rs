@@ -1,12 +1,14 @@
 //! What libgyan.so writes of a run: its own ledger, budget, phases and tallies see each call at its time, in a
 //! forked copy of this process for each rank, because they belong to a process.
 
+use std::ops::Range;
+
 use gyan_results::{
-    Coverage, End, Ending, InMpi, Job, Mpi, Overhead, PeerTraffic, Peers, RANK_SCHEMA, RankProfile,
-    Reduction, Resources, Summary, Tool, parse_rank, rank_file_name,
+    Coverage, End, Ending, InMpi, Job, MessageDirection, Mpi, Overhead, PeerTraffic, Peers,
+    RANK_SCHEMA, RankProfile, Reduction, Resources, Summary, Tool, parse_rank, rank_file_name,
 };
 
-use super::events::{Called, Event, Events, OfRank};
+use super::events::{Called, Event, Events, OfRank, Requests};
 use super::program::{Program, WORLD};
 use crate::calls::budget::{Costs, budget};
 use crate::calls::gate;
@@ -15,8 +17,10 @@ use crate::calls::together::InTimedCall;
 use crate::calls::traffic::{Sent, Way};
 use crate::mpi::functions::Function;
 use crate::mpi::functions::by_hand::MPI_Init;
+use crate::mpi::handles::Language;
 use crate::observe::communicators;
 use crate::observe::phases::{PhaseChange, Phases, RunCalls};
+use crate::observe::streams::{self, Ends};
 use crate::observe::waiting;
 use crate::run::in_mpi_together;
 use crate::sys::clock;
@@ -70,6 +74,9 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
     gate::open(is_threaded);
     ledger::count_peers(program.size());
     waiting::begin(true);
+    communicators::simulate_world(HANDLE + 4 * WORLD);
+    streams::begin(!is_threaded);
+    let mut requests = 0..0;
     for (number, ranks) in program.communicators.iter().enumerate() {
         let ranks: &[u32] = if number == WORLD { &[] } else { ranks };
         let size = program.communicators[number].len();
@@ -108,6 +115,9 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
                 let is_timed = inside.as_ref().is_some_and(|inside| inside.is_due);
                 let timed_s = if is_timed { costs_s.1 } else { 0.0 };
                 ends(ledgers[thread], !is_threaded, call, inside, (at, timed_s));
+                if !is_threaded {
+                    exchanged(call, &mut requests);
+                }
                 later_s += timed_s;
             }
             Moment::Phase(name) => {
@@ -221,6 +231,29 @@ fn ends(
     }
 }
 
+/// The messages of a call. `requests`: those that are started and have not been completed. As in collective operations, gyan's own work
+/// is not in these times.
+fn exchanged(call: &Called, requests: &mut Range<usize>) {
+    let (begun, ended) = (ticks(call.begun), ticks(call.ended));
+    let called = streams::Called { function: call.function, caller: 1, begun, ended };
+    let tag = i32::try_from(call.tag).unwrap();
+    let sent = call.to.map(|to| (MessageDirection::Sent, Some(to), tag));
+    let received = call.from.map(|from| (MessageDirection::Received, Some(from), tag));
+    let way = match call.requests {
+        Requests::Starts => {
+            requests.end += 1;
+            Ends::InAnother(Some((Language::C, requests.end)))
+        }
+        _ => Ends::Here,
+    };
+    streams::count(HANDLE + 4 * WORLD, [sent, received], way, called);
+    if call.requests == Requests::CompletesAll {
+        for request in requests.by_ref() {
+            streams::completed(Language::C, request + 1, called);
+        }
+    }
+}
+
 /// As `run::ending` does it, without what a simulated run has not.
 fn described(
     program: &Program,
@@ -280,7 +313,7 @@ fn described(
         resources: Some(resources(program, rank, of_rank)),
         sites: None,
         waiting: waiting::described(),
-        message_times: None,
+        message_times: streams::described(program.size()),
         messages: Vec::new(),
         events: Vec::new(),
         coverage: Coverage { objects: waiting::left_out(), ..Coverage::default() },

@@ -4,6 +4,7 @@
 //! Of the messages that one call of a rank completes, the one for which it waited longest counts: it waited for the others in
 //! the same time.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,10 @@ use crate::{
 const STREAMS_AT_MOST: usize = 1 << 17;
 /// Most pairs of ranks in a summary.
 const PAIRS_AT_MOST: usize = 4096;
+/// In a call that ends several messages, a send may have ended before its receive was posted, as the library took the message; a
+/// receive never ends before the message was sent. So a late receiver counts if it was later than a late sender by a hundredth: in
+/// percent.
+const SENDER_BEFORE_RECEIVER: u64 = 101;
 /// Readings of one clock by two processes differ by less, in ns.
 const SAME_TIME_NS: i128 = 10_000;
 
@@ -148,7 +153,12 @@ impl Pairs {
                 });
             }
         }
-        waits.sort_unstable_by_key(|of| (of.rank, of.call, std::cmp::Reverse(of.ns), of.flow));
+        let weight = |of: &MessageWait| {
+            let late = flows.get(of.flow).map(|flow| flow.late);
+            let is_certain = late == Some(MessageDirection::Sent);
+            of.ns.saturating_mul(if is_certain { SENDER_BEFORE_RECEIVER } else { 100 })
+        };
+        waits.sort_by_cached_key(|of| (of.rank, of.call, Reverse(weight(of)), of.flow));
         for call in waits.chunk_by(|one, other| (one.rank, one.call) == (other.rank, other.call)) {
             // The longest is the first.
             if let Some(longest) = call.first().filter(|of| of.ns > 0)

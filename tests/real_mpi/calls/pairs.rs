@@ -17,7 +17,11 @@ const OFF_S: f64 = 0.01;
 fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
     assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
     let found = summary(&run.profiles()).message_waiting.unwrap();
-    assert_eq!((found.messages, found.paired, found.compared), (MESSAGES, MESSAGES, MESSAGES), "{what}");
+    assert_eq!(
+        (found.messages, found.paired, found.compared),
+        (MESSAGES, MESSAGES, MESSAGES),
+        "{what}"
+    );
     let truth: Vec<(u32, u32, MessageDirection, f64)> = run
         .outcome
         .stdout
@@ -35,9 +39,8 @@ fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
         .collect();
     let mut total = 0.0;
     for (rank, late_rank, late, seconds) in truth {
-        let is_it = |pair: &&PairWaiting| {
-            (pair.rank, pair.late_rank, pair.late) == (rank, late_rank, late)
-        };
+        let is_it =
+            |pair: &&PairWaiting| (pair.rank, pair.late_rank, pair.late) == (rank, late_rank, late);
         let waiting_s = found.pairs.iter().find(is_it).map_or(0.0, |pair| pair.waiting_s);
         let off_s = (waiting_s - seconds).abs();
         assert!(

@@ -306,17 +306,17 @@ pub(crate) fn exchanged(at: MessageArguments, arguments: Arguments, called: Call
 }
 
 /// The direction of a message, the rank in `MPI_COMM_WORLD` if that is known, and the tag.
-type Exchanged = (MessageDirection, Option<u32>, i32);
+pub(crate) type Exchanged = (MessageDirection, Option<u32>, i32);
 
 /// Where a message ends.
 #[derive(Clone, Copy)]
-enum Ends {
+pub(crate) enum Ends {
     Here,
     /// In the call that completes this request.
     InAnother(Option<(Language, usize)>),
 }
 
-fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, called: Called) {
+pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, called: Called) {
     let timed = with_streams(|streams| {
         let mut timed = false;
         for (direction, peer, tag) in both.into_iter().flatten() {
