@@ -200,7 +200,7 @@ fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
         is_golden(name, &outcome.stdout.replace(&directory.path().display().to_string(), "DIR"));
     }
-    let table = ["--table", "summary_message_waiting"];
+    let table = ["--table", "summary_message_waiting", "--format", "csv"];
     let outcome = run(gyan().arg("export").arg(directory.path()).args(table));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     is_golden("waiting-messages.csv", &outcome.stdout);

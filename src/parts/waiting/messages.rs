@@ -66,7 +66,8 @@ pub(super) fn table<'r>(of: &'r ReportInput, all: bool) -> Option<Section<'r>> {
     }
     if pairs.iter().any(|pair| pair.waiting_error_s != Some(0.0)) {
         notes.push(
-            "TIMED messages were timed on both ranks and stand for the others; ± is the standard error of that"
+            "TIMED messages were timed on both ranks and stand for the others; ± is the standard error of the \
+             estimate"
                 .into(),
         );
     }
