@@ -568,7 +568,8 @@ pub(crate) struct ExportOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls
+    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, message_times, variables, series, phases,
+    /// phase_calls
     /// [default: variables; all of them into a directory; for a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,

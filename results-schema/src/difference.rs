@@ -212,7 +212,7 @@ pub enum NumberGroup {
     Sizes,
     /// Who sends how much to whom.
     Peers,
-    /// Waiting in collectives.
+    /// Waiting in collectives and in messages.
     Waiting,
     /// The queues of messages.
     Queues,

@@ -9,11 +9,11 @@ use gyan_results::{CheckResult, Judgement, Tool, write_json};
 use crate::cli::CheckOptions;
 use crate::comparison::check::{Checked, DEFAULT_RULES, Rules, judge, what_is_missing};
 use crate::error::{Error, reason};
-use crate::findings::{self, rules::RULES};
+use crate::findings::rules::RULES;
 use crate::format::CheckFormat as Format;
 use crate::input::runs::{self, Run};
-use crate::symbols::sites;
-use crate::{DONE, NOT_JUDGED, WORSE, answers, output, parts, render};
+use crate::parts::ReportInput;
+use crate::{DONE, NOT_JUDGED, WORSE, answers, output, render};
 
 pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -77,7 +77,6 @@ fn is_whole(baseline: &Run) -> Result<(), Error> {
 
 fn found(run: Run) -> Checked {
     let Run { path, summary, .. } = run;
-    let places = parts::places_in_words(sites::call_sites(&summary).as_ref());
-    let findings = findings::find(&summary, &summary.queues(), &places).findings;
+    let findings = ReportInput::new(&summary, &path).answers().findings.clone();
     Checked { name: path.display().to_string(), summary, findings }
 }

@@ -1,6 +1,5 @@
 //! `gyan diff`: what changed from some runs to others.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::answers;
@@ -8,7 +7,7 @@ use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
 use crate::document::{Document, Presentation};
 use crate::error::Error;
-use crate::findings;
+use crate::findings::{self, CallPlaces};
 use crate::format::ReportFormat as Format;
 use crate::input::runs::{self, Run};
 use crate::output::may_be_page;
@@ -55,7 +54,7 @@ fn of_side(runs: &[Run]) -> Vec<difference::ComparedRun<'_>> {
 
 fn with_findings(run: &Run) -> difference::ComparedRun<'_> {
     let Run { path, summary, is_complete } = run;
-    let findings = findings::find(summary, &summary.queues(), &BTreeMap::new()).findings;
+    let findings = findings::find(summary, &summary.queues(), &CallPlaces::default()).findings;
     let name = path.display().to_string();
     difference::ComparedRun { name, summary, findings, is_complete: *is_complete }
 }

@@ -28,6 +28,15 @@ use run::RunFacts;
 /// Less of the run is not worth anybody's attention.
 const LEAST_SHARE: f64 = 0.01;
 
+/// Where in the program functions of MPI are called, in words.
+#[derive(Default)]
+pub(crate) struct CallPlaces {
+    /// Where each function takes the most time, to stand behind its name.
+    pub(crate) of_functions: BTreeMap<String, String>,
+    /// The addresses of `message_waiting`, by their index there.
+    pub(crate) of_messages: Vec<String>,
+}
+
 /// The conclusions from a run.
 #[derive(Default)]
 pub(crate) struct Answers {
@@ -55,12 +64,8 @@ const MOST_OF_IT: f64 = 0.5;
 /// From this share of the run on that ranks lack a processor although there are enough, no other time says much.
 const MUCH_LOAD: f64 = 0.2;
 
-/// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time, in words.
-pub(crate) fn find(
-    summary: &Summary,
-    queues: &[QueueRow],
-    places: &BTreeMap<String, String>,
-) -> Answers {
+/// The efficiencies and the findings of a run.
+pub(crate) fn find(summary: &Summary, queues: &[QueueRow], places: &CallPlaces) -> Answers {
     let mut run = RunFacts::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {

@@ -1,13 +1,11 @@
 //! Which settings could help a run, and with which values? What `gyan tune` tries.
 
-use std::collections::BTreeMap;
-
 use gyan_results::{Figure, Finding, Summary, Variables};
 
-use super::find;
 use super::knobs::{COMPONENTS, DYNAMIC_RULES, NOMINEES, Nominee, Purpose, is_unsafe, witness_of};
 use super::rules::{SENDS, eager};
 use super::run::{Family, RunFacts, is_true};
+use super::{CallPlaces, find};
 
 /// Values for one variable, at most. Algorithms have no order, so all of them are tried.
 const VALUES: usize = 2;
@@ -30,7 +28,7 @@ pub(crate) struct Nomination {
 /// What the findings of a run nominate, those with the most at stake first; settings of one variable follow each other.
 /// `listing`: what the library says of its variables.
 pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<Nomination> {
-    let places = BTreeMap::new();
+    let places = CallPlaces::default();
     let queues = summary.queues();
     let run = RunFacts::new(summary, &queues, &places);
     let mut nominations: Vec<Nomination> = Vec::new();

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    CallSummary, Efficiencies, Evidence, Fidelity, PlacementSummary, Quantity, QueueRow, Summary,
-    TrafficKind, WaitingSummary,
+    CallSummary, Efficiencies, Evidence, Fidelity, MessagePlace, PlacementSummary, Quantity,
+    QueueRow, Summary, TrafficKind, WaitingSummary,
 };
 
 use super::account::{Account, Cause, Stake};
-use super::efficiencies;
+use super::{CallPlaces, efficiencies};
 
 /// What every program calls once.
 pub(super) const START_AND_END: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];
@@ -73,8 +73,7 @@ pub(super) struct RunFacts<'a> {
     /// What no finding has claimed so far.
     pub(super) account: Account,
     calls: BTreeMap<&'a str, &'a CallSummary>,
-    /// Where in the program each function takes the most time, if known.
-    places: &'a BTreeMap<String, String>,
+    places: &'a CallPlaces,
 }
 
 impl<'a> RunFacts<'a> {
@@ -86,7 +85,7 @@ impl<'a> RunFacts<'a> {
     pub(super) fn new(
         summary: &'a Summary,
         queues: &'a [QueueRow],
-        places: &'a BTreeMap<String, String>,
+        places: &'a CallPlaces,
     ) -> RunFacts<'a> {
         let elapsed = summary.elapsed_s.as_ref();
         let (family, version) = library(&summary.mpi.library);
@@ -168,9 +167,17 @@ impl<'a> RunFacts<'a> {
 
     /// `MPI_Waitall at halo.c:112`, `MPI_Waitall (most at halo.c:112: 21 %)`, or the name only.
     pub(super) fn with_place(&self, function: &str) -> String {
-        match self.places.get(function) {
+        match self.places.of_functions.get(function) {
             Some(place) => format!("{function} {place}"),
             None => function.to_owned(),
+        }
+    }
+
+    /// `MPI_Recv at halo.c:31`, or the name only.
+    pub(super) fn with_place_of(&self, call: &MessagePlace) -> String {
+        match call.call.and_then(|at| self.places.of_messages.get(at)) {
+            Some(place) => format!("{} at {place}", call.function),
+            None => call.function.clone(),
         }
     }
 

@@ -1,11 +1,9 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
-use std::collections::BTreeMap;
-
-use gyan_results::{Finding, RankProfile, Reduction, Summary};
+use gyan_results::{Fidelity, Finding, MessageWaitingSummary, RankProfile, Reduction, Summary};
 use serde_json::{Value, json};
 
-use super::{Answers, find};
+use super::{Answers, CallPlaces, find};
 
 const LIBRARY: &str = "Open MPI v4.1.4, package: x";
 
@@ -76,8 +74,14 @@ fn reduced(ranks: &[Value]) -> Summary {
 /// The findings of a run, which never claim more than the run.
 #[track_caller]
 fn found(ranks: &[Value]) -> Vec<Finding> {
-    let summary = reduced(ranks);
-    let Answers { findings, .. } = find(&summary, &summary.queues(), &BTreeMap::new());
+    found_in(&reduced(ranks))
+}
+
+#[track_caller]
+fn found_in(summary: &Summary) -> Vec<Finding> {
+    let of_messages = ["halo.c:31", "halo.c:29"].map(str::to_owned).into();
+    let places = CallPlaces { of_messages, ..CallPlaces::default() };
+    let Answers { findings, .. } = find(summary, &summary.queues(), &places);
     let claimed_s: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
     let run_s = summary.elapsed_s.as_ref().unwrap().sum.as_f64();
     assert!(claimed_s <= run_s * 1.000_001, "{claimed_s} of {run_s}: {findings:#?}");
@@ -321,6 +325,70 @@ fn sends_that_wait_are_no_late_senders() {
     let findings = found(&[sender, receiver]);
     assert!(!findings.iter().any(|finding| finding.id == "late-senders"), "{findings:#?}");
     one(&findings, "no-overlap");
+}
+
+/// Four ranks of which rank 3 waits 6 s of 10 s in this function, while others send or receive 100 messages of which so many
+/// were compared; and what these pairs (rank, late rank, seconds) waited for the late one to have `sent` or `received`.
+fn partners(function: &str, late: &str, paired: u64, pairs: &[(u32, u32, f64)]) -> Summary {
+    let other = if late == "sent" { "MPI_Send" } else { "MPI_Recv" };
+    let of = |of: u32| {
+        let call = if of == 3 { call(function, 100, 6.0) } else { call(other, 100, 0.01) };
+        rank(of, 4, 10.0, &[call])
+    };
+    let place = |function: &str, call: u64| json!({"function": function, "call": call});
+    let pair = |&(rank, late_rank, waiting_s): &(u32, u32, f64)| {
+        json!({
+            "rank": rank, "late_rank": late_rank, "late": late, "waiting_s": waiting_s, "waiting_error_s": 0.0,
+            "messages": 50, "compared": 50, "waits": place(function, 0), "late_call": place(other, 1),
+        })
+    };
+    let all_s: f64 = pairs.iter().map(|(.., seconds)| seconds).sum();
+    let [senders_s, receivers_s] = if late == "sent" { [all_s, 0.0] } else { [0.0, all_s] };
+    let waiting = json!({
+        "messages": 100, "paired": paired, "compared": paired, "addresses": [], "load_map": [],
+        "late_senders_s": senders_s, "late_senders_error_s": 0.0,
+        "late_receivers_s": receivers_s, "late_receivers_error_s": 0.0,
+        "pairs": pairs.iter().map(pair).collect::<Vec<Value>>(),
+    });
+    let waiting: MessageWaitingSummary = serde_json::from_value(waiting).unwrap();
+    Summary { message_waiting: Some(waiting), ..reduced(&[of(0), of(1), of(2), of(3)]) }
+}
+
+#[test]
+fn a_pair_of_ranks_with_most_of_the_waiting_is_named_with_its_calls() {
+    let findings = found_in(&partners("MPI_Recv", "sent", 100, &[(3, 2, 5.0), (3, 1, 1.0)]));
+    let late = one(&findings, "late-senders");
+    let title = "rank 3 waits 5.00 s for rank 2 to send: 12 % of the run, in MPI_Recv at halo.c:31 for MPI_Send at \
+                 halo.c:29";
+    assert_eq!(late.title, title);
+    assert_eq!((&late.ranks[..], &late.functions[..]), (&[2, 3][..], &["MPI_Recv".to_owned()][..]));
+    assert_eq!((late.evidence[0].value, late.evidence[0].known), (6.0, Fidelity::Exact));
+    close(late.at_stake_s, 6.0);
+    assert!(findings.iter().all(|finding| finding.id != "late-receivers"), "{findings:#?}");
+}
+
+#[test]
+fn of_several_pairs_that_wait_the_first_is_named_as_one_of_them() {
+    let findings = found_in(&partners("MPI_Send", "received", 100, &[(3, 2, 3.0), (3, 0, 2.5)]));
+    let late = one(&findings, "late-receivers");
+    let title = "ranks wait for late receivers 14 % of the run, most (3.00 s) rank 3 for rank 2, in MPI_Send at \
+                 halo.c:31 for MPI_Recv at halo.c:29";
+    assert_eq!(late.title, title);
+    assert!(findings.iter().all(|finding| finding.id != "late-senders"), "{findings:#?}");
+}
+
+#[test]
+fn partners_are_the_ground_of_a_finding_if_enough_messages_were_compared_and_the_waiting_is_known()
+{
+    let is_late =
+        |summary: &Summary| found_in(summary).iter().any(|finding| finding.id == "late-senders");
+    let pairs = [(3, 2, 5.0)];
+    assert!(is_late(&partners("MPI_Recv", "sent", 60, &pairs)));
+    assert!(!is_late(&partners("MPI_Recv", "sent", 59, &pairs)));
+    assert!(!is_late(&partners("MPI_Recv", "sent", 100, &[(3, 2, 1.9)])));
+    let mut vague = partners("MPI_Recv", "sent", 100, &pairs);
+    vague.message_waiting.as_mut().unwrap().late_senders_error_s = None;
+    assert!(!is_late(&vague));
 }
 
 #[test]

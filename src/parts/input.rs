@@ -3,12 +3,12 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use gyan_results::{JobNow, QueueRow, Summary};
+use gyan_results::{JobNow, MessagePlace, QueueRow, Summary};
 
 use super::OfRanks;
-use super::sites::places_in_words;
+use super::sites::{library_in_words, places_in_words};
 use crate::error::Error;
-use crate::findings::{self, Answers};
+use crate::findings::{self, Answers, CallPlaces};
 use crate::hang;
 use crate::input::source::Source;
 use crate::symbols::sites::{self, CallSites};
@@ -29,6 +29,7 @@ pub(crate) struct ReportInput<'a> {
     pub(crate) is_selection: bool,
     watched: OnceCell<(Vec<Watched<'a>>, Vec<String>)>,
     called: OnceCell<Option<CallSites<'a>>>,
+    message_places: OnceCell<(Vec<String>, Vec<String>)>,
     queues: OnceCell<Vec<QueueRow>>,
     answers: OnceCell<Answers>,
     ranks: OnceCell<OfRanks>,
@@ -46,6 +47,7 @@ impl<'a> ReportInput<'a> {
             is_selection: false,
             watched: OnceCell::new(),
             called: OnceCell::new(),
+            message_places: OnceCell::new(),
             queues: OnceCell::new(),
             answers: OnceCell::new(),
             ranks: OnceCell::new(),
@@ -81,6 +83,21 @@ impl<'a> ReportInput<'a> {
         self.called.get_or_init(|| sites::call_sites(self.summary)).as_ref()
     }
 
+    /// Where messages are sent, received and waited for, by the index that `message_waiting` has for it; and what stopped
+    /// places from getting names.
+    pub(crate) fn message_places(&self) -> &(Vec<String>, Vec<String>) {
+        self.message_places.get_or_init(|| {
+            let Some(waiting) = &self.summary.message_waiting else { return Default::default() };
+            let (places, remarks) = sites::places(&waiting.addresses, &waiting.load_map);
+            (places.into_iter().map(library_in_words).collect(), remarks)
+        })
+    }
+
+    /// `halo.c:31`, if it is known where that is.
+    pub(crate) fn message_place(&self, call: &MessagePlace) -> Option<&str> {
+        self.message_places().0.get(call.call?).map(String::as_str)
+    }
+
     pub(crate) fn queues(&self) -> &[QueueRow] {
         self.queues.get_or_init(|| self.summary.queues())
     }
@@ -90,7 +107,10 @@ impl<'a> ReportInput<'a> {
             if self.is_selection {
                 return Answers::default();
             }
-            let places = places_in_words(self.called());
+            let places = CallPlaces {
+                of_functions: places_in_words(self.called()),
+                of_messages: self.message_places().0.clone(),
+            };
             findings::find(self.summary, self.queues(), &places)
         })
     }

@@ -41,7 +41,6 @@ pub(crate) use now::{cause, groups};
 pub(crate) use page::page_of_run;
 pub(crate) use ranks::OfRanks;
 pub(crate) use report::{first_screen, show as report, whole};
-pub(crate) use sites::places_in_words;
 pub(crate) use tables::{CALLS, RankTable, TABLES, VARIABLES};
 pub(crate) use variables::explained;
 
@@ -57,6 +56,7 @@ pub(crate) const PARTS: &[Part] = &[
     sites::SITES,
     phases::PHASES,
     waiting::WAITING,
+    waiting::MESSAGES,
     sizes::SIZES,
     peers::PEERS,
     queues::QUEUES,

@@ -7,8 +7,8 @@
 use std::io;
 
 use gyan_results::{
-    Call, CodeAddress, Element, Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
-    Resources, Site, Sites, Waiting,
+    Call, CodeAddress, Element, MessageStream, MessageTime, MessageTimes, Number, PeerTraffic,
+    Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites, Waiting,
 };
 
 use super::headings::name_of_phase;
@@ -87,6 +87,9 @@ pub(crate) const TABLES: &[RankTable] = tables! {
     "waiting": (&Waiting, u64, u64),
         "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
+    "message_times": (&MessageStream, u64, MessageTime),
+        "rank and message that it timed, sent or received (GYAN_WAITING_MESSAGES)",
+        |profile| profile.message_times.iter().flat_map(message_times);
     VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
         |profile| profile.pvars.iter().flat_map(elements);
     "series": SeriesInterval,
@@ -260,6 +263,29 @@ columns! { (of, call, ns) in (&Waiting, u64, u64);
     required(time_ns: Integer) => *ns,
 }
 
+columns! { (of, number, time) in (&MessageStream, u64, MessageTime);
+    /// sent or received by this rank
+    required(direction: Text) => word(of.direction)?,
+    /// the other rank, in MPI_COMM_WORLD
+    required(peer: Integer) => Value::Rank(of.peer),
+    /// tag of the message
+    required(tag: Integer) => Number::Integer(of.tag.into()),
+    /// number of the communicator: the same on all of its ranks
+    required(communicator: Text) => &of.communicator,
+    /// messages in this direction with this peer, tag and communicator; exact
+    required(messages: Integer) => of.messages,
+    /// one in 2^level of them is timed
+    required(level: Integer) => u64::from(of.level),
+    /// number of this one among them, from 0: the same on both ranks
+    required(message: Integer) => *number,
+    /// when the call began that sends it or posts its receive, in ns on the clock of the host; within 64 ns
+    required(begun_ns: Integer) => time.begun_ns,
+    /// when the call began that completes it, on the same clock
+    required(waits_ns: Integer) => time.waits_ns,
+    /// when that call ended
+    required(ended_ns: Integer) => time.ended_ns,
+}
+
 columns! { (pvar, of, readings) in (&Pvar, Element, Readings);
     VARIABLE => &pvar.name,
     CLASS => classes(pvar.class, pvar.behaves_as)[0].clone(),
@@ -371,6 +397,15 @@ fn waiting(of: &Waiting) -> impl Iterator<Item = (&Waiting, u64, u64)> {
     let known = durations.filter_map(|(block, ns)| Some((block, ns?)));
     let known: Vec<(u64, u64)> = known.collect();
     known.into_iter().map(move |(block, ns)| (of, Waiting::timed_call(of.level, block), ns))
+}
+
+fn message_times(of: &MessageTimes) -> impl Iterator<Item = (&MessageStream, u64, MessageTime)> {
+    of.streams.iter().flat_map(|of| {
+        let times = (0..).zip(of.messages_timed());
+        times.filter_map(move |(block, time)| {
+            Some((of, Waiting::timed_call(of.level, block), time?))
+        })
+    })
 }
 
 fn phase_calls(phase: &Phase) -> impl Iterator<Item = (&Phase, &Call)> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gyan_results::{SiteSummary, SitesSummary, Summary};
+use gyan_results::{CodeAddress, LoadedObject, SiteSummary, SitesSummary, Summary};
 use serde::Serialize;
 
 use super::stacks::{Code, Way, way};
@@ -74,6 +74,23 @@ pub(crate) fn call_sites(summary: &Summary) -> Option<CallSites<'_>> {
         resolver.symbols.remarks_on(is_program).map(str::to_owned).collect();
     remarks.extend(about_python(sites));
     Some(CallSites { sites: rows, remarks })
+}
+
+/// The innermost function at each of these addresses, with its library if it is in one, and what stopped them from getting
+/// names.
+pub(crate) fn places(
+    addresses: &[CodeAddress],
+    load_map: &[LoadedObject],
+) -> (Vec<Library>, Vec<String>) {
+    let mut symbols = Symbols::default();
+    let place = |code: &CodeAddress| {
+        let code = Code::named(code, load_map);
+        let frame = code.frames(&mut symbols).into_iter().next();
+        let frame = frame.unwrap_or_else(|| StackFrame::nameless("?"));
+        Library { frame, object: library(code).map(str::to_owned) }
+    };
+    let places = addresses.iter().map(place).collect();
+    (places, symbols.remarks_on(is_program).map(str::to_owned).collect())
 }
 
 /// Libraries have `.so` in their names, programs have not.
@@ -189,7 +206,7 @@ impl<'a> Resolver<'a> {
     ) -> CallSite<'a> {
         let StackGroup { path, caller: at, hits: _, calls: _, time_s: _, stacks } = group;
         let place = path.get(at).copied();
-        let object = place.filter(|place| !is_of_program(*place)).and_then(Code::file);
+        let object = place.and_then(library);
         let mut frames = place.map(|place| place.frames(&mut self.symbols)).into_iter().flatten();
         let caller = frames.next();
         let inlined_into: Vec<StackFrame> = frames.collect();
@@ -244,6 +261,11 @@ fn caller(path: &[Code], symbols: &mut Symbols) -> Option<usize> {
 /// Code generated at run time counts as the program's own if it has a name.
 fn is_of_program(code: Code) -> bool {
     code.object.map_or(code.name.is_some(), |object| is_program(&object.path))
+}
+
+/// The file that it is in, unless that is the program's.
+fn library(code: Code<'_>) -> Option<&str> {
+    if is_of_program(code) { None } else { code.file() }
 }
 
 fn part(part: f64, whole: f64) -> f64 {

@@ -71,6 +71,14 @@ fn newer_profiles() -> Vec<Value> {
             "function": "MPI_Allreduce", "communicator": "MPI_COMM_WORLD", "members": "00ff00ff00ff00ff",
             "ordinal": 0, "size": 4, "calls": 2, "level": 0, "times_ns": "A9J8"
         }]);
+        // The second message is not known.
+        profile["message_times"] = json!({
+            "clock": "0123456789abcdef", "sent_in_none": 0, "addresses": [], "load_map": [],
+            "streams": [{
+                "direction": "sent", "peer": 1, "tag": 7, "communicator": "0011223344556677", "messages": 3,
+                "level": 0, "times": "RAMApBDH", "function": "MPI_Send"
+            }]
+        });
         profile["sites"] = json!({
             "sites": [
                 {"function": "MPI_Send", "call": 0, "calls": 9, "calls_error": 0.5, "timed": 3, "time_s": 0.25,
@@ -324,6 +332,27 @@ fn expected_waiting(profile: &Value) -> Vec<Row> {
     rows
 }
 
+/// For a profile whose every message was timed, in units of 64 ns: number, begun, waits, ended.
+fn expected_message_times(profile: &Value) -> Vec<Row> {
+    const TIMES: [[u64; 4]; 2] = [[0, 16, 16, 28], [2, 56, 59, 66]];
+    let mut rows = Vec::new();
+    for of in list(&profile["message_times"], "streams") {
+        assert_eq!(of["times"], "RAMApBDH");
+        for [message, begun, waits, ended] in TIMES {
+            let mut row = Row::new();
+            for key in ["direction", "peer", "tag", "communicator", "messages", "level"] {
+                row.insert(key.into(), of[key].clone());
+            }
+            row.insert("message".into(), message.into());
+            for (key, units) in [("begun_ns", begun), ("waits_ns", waits), ("ended_ns", ended)] {
+                row.insert(key.into(), (64 * units).into());
+            }
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
 fn expected_series(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     let series = &profile["series"];
@@ -377,6 +406,7 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
         "peers" => expected_peers(profile),
         "sites" => expected_sites(profile),
         "waiting" => expected_waiting(profile),
+        "message_times" => expected_message_times(profile),
         "variables" => expected_variables(profile),
         "series" => expected_series(profile),
         "phases" => rows(profile, "phases", PHASE),
@@ -386,7 +416,7 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
     profiles.iter().flat_map(of).collect()
 }
 
-const TABLES: [&str; 11] = [
+const TABLES: [&str; 12] = [
     "ranks",
     "calls",
     "times",
@@ -394,6 +424,7 @@ const TABLES: [&str; 11] = [
     "peers",
     "sites",
     "waiting",
+    "message_times",
     "variables",
     "series",
     "phases",

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_results::{CallStarts, Clock, RankProfile, Waiting, rank_file_name, read_rank};
+use gyan_results::{
+    CallStarts, Clock, RankProfile, SUMMARY_FILE, Summary, Waiting, rank_file_name, read_rank,
+};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
@@ -142,6 +145,74 @@ fn the_reports_of_waiting_are_the_golden_ones() {
     let outcome = report(directory.path(), &["--waiting"]);
     let missing = "≥ where ranks are missing";
     assert!(outcome.stdout.contains(missing), "{}", outcome.stdout);
+}
+
+/// A summary of the same, in which ranks wait for each other in messages too: in a program in Python, and in one whose file is
+/// gone.
+fn waiting_in_messages() -> Summary {
+    let shown = report(waiting().path(), &["--format", "json"]).stdout;
+    let place = |function: &str, call: Option<u64>| json!({"function": function, "call": call});
+    let pair = |ranks: [u32; 2], late: &str, waiting_s: f64, error_s: Option<f64>, calls| {
+        let [waits, late_call]: [serde_json::Value; 2] = calls;
+        json!({
+            "rank": ranks[0], "late_rank": ranks[1], "late": late, "waiting_s": waiting_s,
+            "waiting_error_s": error_s, "messages": 3000, "compared": 256, "waits": waits,
+            "late_call": late_call,
+        })
+    };
+    let recv = || place("MPI_Recv", Some(0));
+    let send = || place("MPI_Send", Some(1));
+    let messages = json!({
+        "messages": 12_000, "paired": 9000, "compared": 768,
+        "late_senders_s": 4.5, "late_senders_error_s": 0.09,
+        "late_receivers_s": 0.25, "late_receivers_error_s": null,
+        "pairs": [
+            pair([3, 2], "sent", 3.5, Some(0.07), [recv(), send()]),
+            pair([0, 2], "sent", 1.0, Some(0.0), [place("MPI_Waitall", Some(2)), send()]),
+            pair([2, 1], "received", 0.25, None, [send(), place("MPI_Irecv", None)]),
+        ],
+        "addresses": [
+            {"object": null, "address": 0, "name": "py::exchange:/home/user/halo.py:31"},
+            {"object": null, "address": 0, "name": "py::exchange:/home/user/halo.py:29"},
+            {"object": 0, "address": 4938},
+        ],
+        "load_map": [{"path": "/home/user/app", "build_id": "0b1e5c6ad1e1f3a5"}],
+    });
+    let mut summary: Summary = serde_json::from_str(&shown).unwrap();
+    summary.message_waiting = Some(serde_json::from_value(messages).unwrap());
+    summary
+}
+
+#[test]
+fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
+    let mut summary = waiting_in_messages();
+    let directory = TempDir::new().unwrap();
+    let keep = |summary: &Summary| {
+        let text = serde_json::to_string(summary).unwrap();
+        fs::write(directory.path().join(SUMMARY_FILE), text).unwrap();
+    };
+    keep(&summary);
+    for (name, options) in [
+        ("waiting-messages.txt", &["--waiting"][..]),
+        ("waiting-messages-findings.txt", &["--findings"]),
+    ] {
+        let outcome = report(directory.path(), options);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        is_golden(name, &outcome.stdout.replace(&directory.path().display().to_string(), "DIR"));
+    }
+    let table = ["--table", "summary_message_waiting", "--format", "csv"];
+    let outcome = run(gyan().arg("export").arg(directory.path()).args(table));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    is_golden("waiting-messages.csv", &outcome.stdout);
+    let whole = report(directory.path(), &["--all"]).stdout;
+    assert!(whole.contains("\nWaiting\n") && whole.contains("rank 3 waited 3.50 s"), "{whole}");
+    // Without collectives messages stand alone.
+    summary.waiting.clear();
+    keep(&summary);
+    let outcome = report(directory.path(), &["--waiting"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let has = |title: &str| outcome.stdout.contains(title);
+    assert!(has("Waiting in messages") && !has("Waiting in collectives"), "{}", outcome.stdout);
 }
 
 #[test]

@@ -26,7 +26,7 @@ const NODE: u32 = 16;
 fn rank(rank: u32, size: u32) -> RankProfile {
     let text = fs::read_to_string(root().join("results-schema/examples/rank.json")).unwrap();
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for key in ["machine", "resources", "series", "watch", "sites"] {
+    for key in ["machine", "resources", "series", "watch", "sites", "message_times"] {
         value.as_object_mut().unwrap().remove(key);
     }
     for key in ["cvars", "pvars", "phases", "waiting", "messages", "events", "calls"] {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
     CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PvarSummary, QueueRow,
-    QueueSource, Summary, Traffic, TrafficKind,
+    QueueSource, Summary, Traffic, TrafficKind, WaitingSummary,
 };
 
 use super::change::{OfRun, change, judge, side};
@@ -97,10 +97,18 @@ impl Gathered {
     }
 
     fn waiting(&mut self, summary: &Summary) {
-        for of in &summary.waiting {
-            let error = of.waiting_error_s.map(|error| error / self.ranks);
-            let value = OfRun { value: of.waiting_s / self.ranks, error };
-            let key = NumberKey::new(NumberGroup::Waiting, format!("waiting in {}", of.function));
+        let of_function =
+            |of: &WaitingSummary| (format!("in {}", of.function), of.waiting_s, of.waiting_error_s);
+        let of_messages = summary.message_waiting.iter().flat_map(|of| {
+            [
+                ("for late senders".to_owned(), of.late_senders_s, of.late_senders_error_s),
+                ("for late receivers".to_owned(), of.late_receivers_s, of.late_receivers_error_s),
+            ]
+        });
+        for (what, waiting_s, error) in summary.waiting.iter().map(of_function).chain(of_messages) {
+            let error = error.map(|error| error / self.ranks);
+            let value = OfRun { value: waiting_s / self.ranks, error };
+            let key = NumberKey::new(NumberGroup::Waiting, format!("waiting {what}"));
             self.numbers.insert(key, Number { unit: "s", kind: NumberKind::Estimate, value });
         }
     }

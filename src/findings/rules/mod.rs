@@ -9,11 +9,12 @@ mod calls;
 mod collectives;
 mod messages;
 mod numbers;
+mod partners;
 mod placement;
 mod program;
 mod settings;
 
-use gyan_results::{Actor, Advice, Evidence, Quantity};
+use gyan_results::{Actor, Advice, Evidence};
 
 use super::account::Stake;
 use super::run::RunFacts;
@@ -84,9 +85,9 @@ pub(crate) const RULES: &[Rule] = rules! {
     "eager-limit": Run, "the time in sends; bytes in the queue of unexpected messages grow",
         messages::eager_limit;
     "late-senders": Program, "the waiting of receives, or the load balance",
-        |run| messages::late(run, Quantity::LateSenders);
+        partners::late_senders;
     "late-receivers": Program, "the number of unexpected messages",
-        |run| messages::late(run, Quantity::LateReceivers);
+        partners::late_receivers;
     "small-messages": Program, "the number of messages", messages::small_messages;
     "waiting": Program, "the waiting in that function; a barrier before it would take it over",
         collectives::waiting;

@@ -84,7 +84,7 @@ pub(crate) fn whole<'r>(of: &'r ReportInput) -> View<'r> {
     let mut view = answers(of, true);
     view.sections.extend(hosts::table(summary, true));
     view.sections.extend(tables(pvars, calls, samples, &ShareOf::run(summary), true));
-    view.sections.extend(waiting::sentences(summary));
+    view.sections.extend(waiting::sentences(of));
     view.sections.extend(watch::sites(watched, remarks, true));
     view.sections.push(coverage(&summary.coverage, true));
     view.sections.push(cost(summary, true));

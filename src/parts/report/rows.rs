@@ -3,8 +3,8 @@
 use std::io;
 
 use gyan_results::{
-    CallSummary, Class, HostStatistic, HostSummary, MessagesSummary, Number, PhaseSummary,
-    PvarSummary, ResourcesSummary, SamplesSummary, Statistic, WaitingSummary,
+    CallSummary, Class, HostStatistic, HostSummary, MessageWaitingSummary, MessagesSummary, Number,
+    PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic, WaitingSummary,
 };
 
 use crate::document::data::{Row, columns};
@@ -43,6 +43,7 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         table.calls(&summary.calls)?;
         table.watched(watched)?;
         table.waiting(&summary.waiting)?;
+        table.message_waiting(summary.message_waiting.as_ref())?;
         table.messages(&summary.messages)?;
         for event in &summary.events {
             let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
@@ -266,6 +267,26 @@ impl<'a> SummaryRows<'a, '_> {
             if let Some(error) = of.waiting_error_s {
                 self.sum(about.of("waiting_error_s"), error)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Sums over ranks.
+    fn message_waiting(&mut self, waiting: Option<&MessageWaitingSummary>) -> io::Result<()> {
+        let Some(of) = waiting else { return Ok(()) };
+        let about =
+            |measure| SummaryKey { kind: "message_waiting", measure, ..SummaryKey::default() };
+        self.sum(about("messages"), of.messages)?;
+        self.sum(about("paired"), of.paired)?;
+        self.sum(about("compared"), of.compared)?;
+        for (measure, seconds) in [
+            ("late_senders_s", Some(of.late_senders_s)),
+            ("late_senders_error_s", of.late_senders_error_s),
+            ("late_receivers_s", Some(of.late_receivers_s)),
+            ("late_receivers_error_s", of.late_receivers_error_s),
+        ] {
+            let Some(seconds) = seconds else { continue };
+            self.sum(about(measure), seconds)?;
         }
         Ok(())
     }

@@ -110,6 +110,11 @@ fn place_in_words(site: &CallSite, caller: &StackFrame) -> String {
     from.map_or_else(|| place.clone(), |from| format!("{place}, from {from}"))
 }
 
+/// The same for a place that is known without its stacks.
+pub(crate) fn library_in_words(Library { frame, object }: Library) -> String {
+    in_object(frame.short_place(), object.as_deref())
+}
+
 fn in_object(place: String, object: Option<&str>) -> String {
     match object {
         Some(object) if !place.starts_with(object) => format!("{place} in {object}"),

@@ -1,11 +1,11 @@
-//! How much of the time in collectives is waiting, and for whom?
+//! How much of the time in collectives is waiting, and for whom? How long do ranks wait for messages (`messages`)?
+
+mod messages;
 
 use gyan_results::{
     CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary, WaitsFor,
 };
 
-use super::headings::{library_and_job, title};
-use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
@@ -13,13 +13,17 @@ use crate::document::page::{BARS_AT_MOST, PageBlock};
 use crate::document::value::{Amount, Bound, line, row, seconds, share};
 use crate::document::{Data, Document, Presentation, Section, Value, View, cut, numbers, texts};
 use crate::error::Error;
+use crate::parts::headings::{library_and_job, title};
+use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
+
+pub(super) use messages::MESSAGES;
 
 /// Collectives.
 pub(super) const WAITING: Part = Part {
     option: Some(PartOption::new(
         "waiting",
         "How much of the time in barriers, reductions, broadcasts and their kin is waiting, and \
-         for whom",
+         for whom; and who waits for whom in messages",
         show,
     )),
     table: Some(SummaryTable::new("summary_waiting", "collective and communicator", |of| {
@@ -30,14 +34,14 @@ pub(super) const WAITING: Part = Part {
 
 fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let waiting = &of.summary.waiting;
-    if waiting.is_empty() {
+    if waiting.is_empty() && of.summary.message_waiting.is_none() {
         return Err(of.lacks(
             "no collective was compared between ranks",
             "waiting is known of calls such as MPI_Allreduce, MPI_Barrier and MPI_Bcast, on communicators of at \
              least two ranks, and not with GYAN_WAITING=off",
         ));
     }
-    let view = view(of.summary, of.all);
+    let view = view(of, of.all);
     Ok(Presentation { view, rows: rows(waiting), document: Document::new(waiting) })
 }
 
@@ -54,33 +58,50 @@ const RANKS_AT_MOST: usize = 16;
 /// A function on a communicator.
 type OnCommunicator<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
 
-fn view(summary: &Summary, all: bool) -> View<'_> {
+fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
+    let summary = of.summary;
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
+    subtitle.extend(messages::longest(of));
     let functions = &summary.waiting;
     let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
     let mut rows: Vec<OnCommunicator> = rows.collect();
     rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
     let (rows, cut_off) = first_rows(rows, all);
     let of_ranks = by_rank(&rows);
-    let mut sections = vec![table(functions, rows, cut_off)];
-    sections.extend(of_ranks);
+    let collectives = (!functions.is_empty()).then(|| table(functions, rows, cut_off));
+    let sections =
+        collectives.into_iter().chain(of_ranks).chain(messages::table(of, all)).collect();
     View { title: title(summary), subtitle, sections }
 }
 
-/// A sentence for each function that takes much of the time.
-pub(crate) fn sentences(summary: &Summary) -> Option<Section<'_>> {
-    let elapsed = summary.elapsed_s.as_ref()?.sum.as_f64();
+/// Whether so many seconds of all ranks together are worth a sentence.
+fn is_much(summary: &Summary, seconds: f64) -> bool {
+    let elapsed = summary.elapsed_s.as_ref();
+    elapsed.is_some_and(|elapsed| seconds >= SHARE_AT_LEAST * elapsed.sum.as_f64())
+}
+
+/// A sentence for each function that takes much of the time, and for the pair of ranks that waits longest.
+pub(crate) fn sentences<'r>(of: &'r ReportInput) -> Option<Section<'r>> {
+    let summary = of.summary;
     let mut much: Vec<&WaitingSummary> =
-        summary.waiting.iter().filter(|of| of.time_s >= SHARE_AT_LEAST * elapsed).collect();
+        summary.waiting.iter().filter(|of| is_much(summary, of.time_s)).collect();
     much.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
     much.truncate(SENTENCES_AT_MOST);
-    if much.is_empty() {
+    let mut notes: Vec<Value> = much.into_iter().map(sentence).collect();
+    let in_messages = messages::longest(of).zip(summary.message_waiting.as_ref());
+    let (title, more) = match &in_messages {
+        Some(_) => ("Waiting", "--waiting shows it by communicator, and by pair of ranks"),
+        None => ("Waiting in collectives", "--waiting shows them by communicator"),
+    };
+    notes.extend(
+        in_messages.into_iter().flat_map(|(longest, all)| [longest, messages::totals(all)]),
+    );
+    if notes.is_empty() {
         return None;
     }
-    let mut notes: Vec<Value> = much.into_iter().map(sentence).collect();
-    notes.push("--waiting shows them by communicator".into());
-    Some(Section::of_notes("Waiting in collectives", notes))
+    notes.push(more.into());
+    Some(Section::of_notes(title, notes))
 }
 
 fn sentence(of: &WaitingSummary) -> Value<'_> {
@@ -259,21 +280,25 @@ columns! { &(of, on) in WaitingRow<'_>;
 
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let summary = of.summary;
-    if summary.waiting.is_empty() {
+    if summary.waiting.is_empty() && summary.message_waiting.is_none() {
         return Err("waiting in collectives: none in which ranks wait for each other was called, or GYAN_WAITING was off".into());
     }
-    let mut block = PageBlock::new("waiting", "Waiting in collectives");
-    let view = view(summary, true);
-    block.says.extend(view.subtitle.iter().skip(1).take(BARS_AT_MOST).cloned());
+    let title =
+        if summary.message_waiting.is_some() { "Waiting" } else { "Waiting in collectives" };
+    let mut block = PageBlock::new("waiting", title);
+    block.says.extend(summary.waiting.iter().take(BARS_AT_MOST).map(sentence));
+    block.says.extend(messages::longest(of));
     let bar = |of: &'_ gyan_results::WaitingSummary| Bar {
         name: of.function.clone().into(),
         parts: vec![seconds(of.waiting_s), seconds((of.time_s - of.waiting_s).max(0.0))],
     };
-    let bars = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
-    block.charts.push(Chart::new(
-        "How much of the collectives is waiting for others?",
-        "time of all ranks together",
-        Picture::Bars(Bars { keys: LegendKey::pair("waiting", "transfer"), bars }),
-    ));
-    Ok(block.of_view(false, view))
+    let bars: Vec<Bar> = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
+    if !bars.is_empty() {
+        block.charts.push(Chart::new(
+            "How much of the collectives is waiting for others?",
+            "time of all ranks together",
+            Picture::Bars(Bars { keys: LegendKey::pair("waiting", "transfer"), bars }),
+        ));
+    }
+    Ok(block.of_view(false, view(of, true)))
 }
