@@ -24,7 +24,9 @@ pub struct MessageTimes {
     /// How many messages the rank sent that are in none of them: on communicators of which a rank does not know what they are
     /// for the others, or beyond the room for streams.
     pub sent_in_none: u64,
-    /// The places in the code that `streams` name by their index.
+    /// The calls that sent, received or waited for those that were timed.
+    pub calls: Vec<MessagePlace>,
+    /// The places in the code that `calls` name by their index.
     pub addresses: Vec<CodeAddress>,
     /// The files that `addresses` name by their index.
     pub load_map: Vec<LoadedObject>,
@@ -69,20 +71,10 @@ pub struct MessageStream {
     /// One message in `2^level` is in `times`; 0 for every one.
     pub level: u32,
     /// For each of them, in units of 64 ns: 0 if its times are not known, else 1 more than the time since the one before it
-    /// began; then how long after its beginning the rank began to wait for it, and how long it waited. Each number is written
-    /// as those of `starts.begun` in `waiting`.
+    /// began; then how long after its beginning the rank began to wait for it, and how long it waited; then, in `calls` and plus
+    /// 1, which call began it and which one waited for it, 0 if that is not known. Each number is written as those of
+    /// `starts.begun` in `waiting`.
     pub times: String,
-    /// The function in C that began the message for which the rank waited longest.
-    pub function: String,
-    /// Where in `addresses` it was called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call: Option<usize>,
-    /// The function in which the rank waited for it, unless that is the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_in: Option<String>,
-    /// Where in `addresses` that was called.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_at: Option<usize>,
 }
 
 /// One message on one of its two ranks, in ns on the clock of its host.
@@ -94,6 +86,10 @@ pub struct MessageTime {
     pub waits_ns: u64,
     /// When that call ended.
     pub ended_ns: u64,
+    /// Which call began it, from 1 in the order of `calls`; 0 if that is not known.
+    pub begun_in: u32,
+    /// Which call completed it.
+    pub waits_in: u32,
 }
 
 impl MessageStream {
@@ -103,15 +99,19 @@ impl MessageStream {
     pub fn written(messages: impl IntoIterator<Item = Option<MessageTime>>) -> String {
         let (mut text, mut before) = (String::new(), 0);
         for message in messages {
-            let units = message.map(|MessageTime { begun_ns, waits_ns, ended_ns }| {
-                [begun_ns, waits_ns.max(begun_ns), ended_ns.max(waits_ns)]
-                    .map(|ns| ns / NS_PER_UNIT)
+            let units = message.map(|message| {
+                let MessageTime { begun_ns, waits_ns, ended_ns, begun_in, waits_in } = message;
+                let times = [begun_ns, waits_ns.max(begun_ns), ended_ns.max(waits_ns)];
+                (times.map(|ns| ns / NS_PER_UNIT), [begun_in, waits_in])
             });
-            match units.filter(|[begun, ..]| *begun >= before) {
-                Some([begun, waits, ended]) => {
+            match units.filter(|([begun, ..], _)| *begun >= before) {
+                Some(([begun, waits, ended], calls)) => {
                     write_number(&mut text, begun - before + 1);
                     write_number(&mut text, waits - begun);
                     write_number(&mut text, ended.saturating_sub(waits));
+                    for call in calls {
+                        write_number(&mut text, call.into());
+                    }
                     before = begun;
                 }
                 None => write_number(&mut text, 0),
@@ -129,10 +129,12 @@ impl MessageStream {
             let begun = before.saturating_add(since);
             let waits = begun.saturating_add(numbers.next()?);
             let ended = waits.saturating_add(numbers.next()?);
+            let mut call = || u32::try_from(numbers.next()?).ok();
+            let (begun_in, waits_in) = (call()?, call()?);
             before = begun;
             let [begun_ns, waits_ns, ended_ns] =
                 [begun, waits, ended].map(|unit| unit.saturating_mul(NS_PER_UNIT));
-            Some(Some(MessageTime { begun_ns, waits_ns, ended_ns }))
+            Some(Some(MessageTime { begun_ns, waits_ns, ended_ns, begun_in, waits_in }))
         };
         std::iter::from_fn(next).take(STREAM_TIMES_AT_MOST)
     }
@@ -196,6 +198,8 @@ pub struct PairWaiting {
     pub waits: MessagePlace,
     /// Where the late rank sent or received those messages.
     pub late_call: MessagePlace,
+    /// The part of `waiting_s` in which the rank waited there for messages from there.
+    pub share_there: f64,
 }
 
 /// A call of a function that sends, receives or waits.
@@ -215,8 +219,9 @@ mod tests {
 
     #[test]
     fn times_are_those_that_were_written_in_units_of_64_ns() {
-        let time =
-            |begun_ns, waits_ns, ended_ns| Some(MessageTime { begun_ns, waits_ns, ended_ns });
+        let time = |begun_ns, waits_ns, ended_ns| {
+            Some(MessageTime { begun_ns, waits_ns, ended_ns, begun_in: 1, waits_in: 77 })
+        };
         let messages = [
             time(6400, 6400, 64_000_000),
             None,
@@ -238,6 +243,8 @@ mod tests {
             begun_ns: 1 << 20,
             waits_ns: 1 << 21,
             ended_ns: 1 << 22,
+            begun_in: 40,
+            waits_in: 1,
         })]);
         for length in 0..times.len() {
             let times = times[..length].to_owned();

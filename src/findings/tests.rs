@@ -339,7 +339,7 @@ fn partners(function: &str, late: &str, paired: u64, pairs: &[(u32, u32, f64)]) 
     let pair = |&(rank, late_rank, waiting_s): &(u32, u32, f64)| {
         json!({
             "rank": rank, "late_rank": late_rank, "late": late, "waiting_s": waiting_s, "waiting_error_s": 0.0,
-            "messages": 50, "compared": 50, "waits": place(function, 0), "late_call": place(other, 1),
+            "messages": 50, "compared": 50, "waits": place(function, 0), "late_call": place(other, 1), "share_there": 1.0,
         })
     };
     let all_s: f64 = pairs.iter().map(|(.., seconds)| seconds).sum();

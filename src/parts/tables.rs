@@ -7,8 +7,8 @@
 use std::io;
 
 use gyan_results::{
-    Call, CodeAddress, Element, MessageStream, MessageTime, MessageTimes, Number, PeerTraffic,
-    Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites, Waiting,
+    Call, CodeAddress, Element, MessagePlace, MessageStream, MessageTime, MessageTimes, Number,
+    PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites, Waiting,
 };
 
 use super::headings::name_of_phase;
@@ -87,7 +87,7 @@ pub(crate) const TABLES: &[RankTable] = tables! {
     "waiting": (&Waiting, u64, u64),
         "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
-    "message_times": (&MessageStream, u64, MessageTime),
+    "message_times": TimedMessage,
         "rank and message that it timed, sent or received (GYAN_WAITING_MESSAGES)",
         |profile| profile.message_times.iter().flat_map(message_times);
     VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
@@ -263,7 +263,10 @@ columns! { (of, call, ns) in (&Waiting, u64, u64);
     required(time_ns: Integer) => *ns,
 }
 
-columns! { (of, number, time) in (&MessageStream, u64, MessageTime);
+/// A message with its stream and its number there, and the calls of its rank.
+type TimedMessage<'a> = (&'a MessageStream, u64, MessageTime, &'a [MessagePlace]);
+
+columns! { (of, number, time, calls) in TimedMessage<'_>;
     /// sent or received by this rank
     required(direction: Text) => word(of.direction)?,
     /// the other rank, in MPI_COMM_WORLD
@@ -284,6 +287,10 @@ columns! { (of, number, time) in (&MessageStream, u64, MessageTime);
     required(waits_ns: Integer) => time.waits_ns,
     /// when that call ended
     required(ended_ns: Integer) => time.ended_ns,
+    /// function that sends it or posts its receive
+    column(begun_in: Text) => function_of(calls, time.begun_in),
+    /// function that completes it
+    column(waits_in: Text) => function_of(calls, time.waits_in),
 }
 
 columns! { (pvar, of, readings) in (&Pvar, Element, Readings);
@@ -399,13 +406,18 @@ fn waiting(of: &Waiting) -> impl Iterator<Item = (&Waiting, u64, u64)> {
     known.into_iter().map(move |(block, ns)| (of, Waiting::timed_call(of.level, block), ns))
 }
 
-fn message_times(of: &MessageTimes) -> impl Iterator<Item = (&MessageStream, u64, MessageTime)> {
-    of.streams.iter().flat_map(|of| {
-        let times = (0..).zip(of.messages_timed());
+fn message_times(of: &MessageTimes) -> impl Iterator<Item = TimedMessage<'_>> {
+    of.streams.iter().flat_map(move |stream| {
+        let times = (0..).zip(stream.messages_timed());
         times.filter_map(move |(block, time)| {
-            Some((of, Waiting::timed_call(of.level, block), time?))
+            Some((stream, Waiting::timed_call(stream.level, block), time?, &*of.calls))
         })
     })
+}
+
+/// The function of a call by its number, which is above 0.
+fn function_of(calls: &[MessagePlace], number: u32) -> Option<&str> {
+    Some(&calls.get((number as usize).checked_sub(1)?)?.function)
 }
 
 fn phase_calls(phase: &Phase) -> impl Iterator<Item = (&Phase, &Call)> {

@@ -158,6 +158,7 @@ fn waiting_in_messages() -> Summary {
             "rank": ranks[0], "late_rank": ranks[1], "late": late, "waiting_s": waiting_s,
             "waiting_error_s": error_s, "messages": 3000, "compared": 256, "waits": waits,
             "late_call": late_call,
+            "share_there": if late_call["call"].is_null() { 0.4 } else { 1.0 },
         })
     };
     let recv = || place("MPI_Recv", Some(0));

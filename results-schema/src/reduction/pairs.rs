@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::places::{Objects, Place, load_map};
 use super::starts::Clocks;
 use crate::merge::Merge;
+use crate::waiting::NS_PER_UNIT;
 use crate::{
     CodeAddress, MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes,
     MessageWaitingSummary, PairWaiting, Waiting, sort_by,
@@ -32,6 +33,8 @@ const SAME_TIME_NS: i128 = 10_000;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Pairs {
     streams: BTreeMap<StreamKey, Stream>,
+    /// By rank, the calls that its streams name.
+    calls: BTreeMap<u32, Vec<CalledAt>>,
     /// The messages that all ranks sent.
     sent: u64,
     /// Whether a rank timed any.
@@ -59,12 +62,10 @@ struct StreamSide {
     messages: u64,
     level: u32,
     times: Vec<Option<MessageTime>>,
-    begins: CalledAt,
-    waits: CalledAt,
 }
 
 /// A function in C, and where it was called.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct CalledAt {
     function: String,
     place: Option<Place>,
@@ -74,31 +75,24 @@ impl Pairs {
     /// Makes this what one rank says.
     pub(super) fn set(&mut self, times: Option<&MessageTimes>, rank: u32) {
         *self = Pairs::default();
-        let Some(MessageTimes { clock, streams, sent_in_none, addresses, load_map }) = times else {
-            return;
-        };
+        let Some(times) = times else { return };
+        let MessageTimes { clock, streams, sent_in_none, calls, addresses, load_map } = times;
         self.is_known = true;
         self.sent = *sent_in_none;
         let objects = Objects::of(load_map);
         let places: Vec<Place> = addresses.iter().map(|code| objects.code(code)).collect();
+        let called = |MessagePlace { function, call }: &MessagePlace| CalledAt {
+            function: function.clone(),
+            place: call.and_then(|at| places.get(at)).cloned(),
+        };
+        self.calls.insert(rank, calls.iter().map(called).collect());
         for stream in streams {
-            let called = |function: &String, at: Option<usize>| CalledAt {
-                function: function.clone(),
-                place: at.and_then(|at| places.get(at)).cloned(),
-            };
-            let MessageStream { direction, peer, messages, level, function, call, .. } = stream;
-            let begins = called(function, *call);
-            let waits = match &stream.waits_in {
-                Some(function) => called(function, stream.waits_at),
-                None => begins.clone(),
-            };
+            let MessageStream { direction, peer, messages, level, .. } = stream;
             let side = StreamSide {
                 clock: clock.clone(),
                 messages: *messages,
                 level: *level,
                 times: stream.messages_timed().collect(),
-                begins,
-                waits,
             };
             let is_sent = *direction == MessageDirection::Sent;
             let (sender, receiver) = if is_sent { (rank, *peer) } else { (*peer, rank) };
@@ -124,32 +118,29 @@ impl Pairs {
         for (key, stream) in self.streams {
             let (Some(sent), Some(received)) = (stream.sent, stream.received) else { continue };
             let Some(both) = compare(sent, received, clocks) else { continue };
-            let Both { sent, received, messages, offset_ns, error_ns } = both;
+            let Both { sent, messages, offset_ns, error_ns } = both;
             paired += sent.messages;
             compared += messages.len() as u64;
             let reversed = messages.iter().map(|[sent, received]| [*received, *sent]).collect();
-            let of_sender = (key.sender, &sent, MessageDirection::Received, messages, offset_ns);
-            let of_receiver =
-                (key.receiver, &received, MessageDirection::Sent, reversed, -offset_ns);
-            let (sender, receiver) = (of_sender.1, of_receiver.1);
-            for ((rank, waiting, late, messages, offset_ns), (late_rank, other)) in
-                [(of_sender, (key.receiver, receiver)), (of_receiver, (key.sender, sender))]
-            {
+            let [sender, receiver] = [key.sender, key.receiver];
+            for (rank, late_rank, late, messages, offset_ns) in [
+                (sender, receiver, MessageDirection::Received, messages, offset_ns),
+                (receiver, sender, MessageDirection::Sent, reversed, -offset_ns),
+            ] {
                 let flow = flows.len();
                 waits.extend(messages.iter().map(|[own, other]| {
                     let call = (own.waits_ns, own.ended_ns);
-                    MessageWait { rank, call, flow, ns: waits_for(own, other, offset_ns) }
+                    let calls = (own.waits_in, other.begun_in);
+                    MessageWait { rank, call, flow, ns: waits_for(own, other, offset_ns), calls }
                 }));
                 flows.push(Flow {
                     rank,
                     late_rank,
                     late,
-                    messages: waiting.messages,
+                    messages: sent.messages,
                     compared: messages.len() as u64,
                     error_ns,
                     waited: Vec::new(),
-                    waits: waiting.waits.clone(),
-                    late_call: other.begins.clone(),
                 });
             }
         }
@@ -164,10 +155,10 @@ impl Pairs {
             if let Some(longest) = call.first().filter(|of| of.ns > 0)
                 && let Some(flow) = flows.get_mut(longest.flow)
             {
-                flow.waited.push(longest.ns);
+                flow.waited.push((longest.ns, longest.calls));
             }
         }
-        Some(summary(self.sent, paired, compared, &flows))
+        Some(summary([self.sent, paired, compared], &flows, &self.calls))
     }
 }
 
@@ -175,6 +166,9 @@ impl Merge for Pairs {
     fn absorb(&mut self, other: &Pairs) {
         self.is_known |= other.is_known;
         self.sent = self.sent.saturating_add(other.sent);
+        for (rank, calls) in &other.calls {
+            self.calls.entry(*rank).or_insert_with(|| calls.clone());
+        }
         for (key, Stream { sent, received }) in &other.streams {
             let row = self.streams.entry(key.clone()).or_default();
             row.sent = row.sent.take().or_else(|| sent.clone());
@@ -197,10 +191,9 @@ fn waits_for(own: &MessageTime, other: &MessageTime, offset_ns: i128) -> u64 {
     u64::try_from(begun - i128::from(own.waits_ns)).unwrap_or(0)
 }
 
-/// The two sides of a stream, and the messages that both timed: on the sender, and on the receiver.
+/// A stream that its ranks number alike: as its sender knows it, and the messages that both timed, on the sender and on the receiver.
 struct Both {
     sent: StreamSide,
-    received: StreamSide,
     messages: Vec<[MessageTime; 2]>,
     /// What is added to a time of the receiver for one on the clock of the sender, and how far that may be wrong.
     offset_ns: i128,
@@ -229,7 +222,7 @@ fn compare(mut sent: StreamSide, mut received: StreamSide, clocks: &Clocks) -> O
     };
     let wrong = messages.iter().filter(is_wrong).count();
     let is_alike = !messages.is_empty() && 4 * wrong <= messages.len();
-    is_alike.then_some(Both { sent, received, messages, offset_ns, error_ns })
+    is_alike.then_some(Both { sent, messages, offset_ns, error_ns })
 }
 
 /// What is compared of a stream, for one of its two ranks, which may wait for the other one.
@@ -240,11 +233,12 @@ struct Flow {
     messages: u64,
     compared: u64,
     error_ns: u64,
-    /// The waits that count, in ns.
-    waited: Vec<u64>,
-    waits: CalledAt,
-    late_call: CalledAt,
+    /// The waits that count, in ns, and in which calls.
+    waited: Vec<(u64, WaitingCalls)>,
 }
+
+/// The numbers of the calls in which a rank waits, and in which the other one began the message.
+type WaitingCalls = (u32, u32);
 
 /// A rank waits for a message in a call, which began and ended then.
 struct MessageWait {
@@ -252,6 +246,7 @@ struct MessageWait {
     call: (u64, u64),
     flow: usize,
     ns: u64,
+    calls: WaitingCalls,
 }
 
 /// Seconds, and the error.
@@ -287,8 +282,8 @@ impl Flow {
         let (all, compared) = (self.messages as f64, self.compared as f64);
         let each = all / compared;
         let seconds = |ns: u64| ns as f64 * 1e-9;
-        let sum: f64 = self.waited.iter().map(|ns| seconds(*ns)).sum();
-        let squares: f64 = self.waited.iter().map(|ns| seconds(*ns) * seconds(*ns)).sum();
+        let sum: f64 = self.waited.iter().map(|(ns, _)| seconds(*ns)).sum();
+        let squares: f64 = self.waited.iter().map(|(ns, _)| seconds(*ns) * seconds(*ns)).sum();
         let variance = if self.compared >= self.messages {
             Some(0.0)
         } else if self.compared > 1 {
@@ -297,36 +292,43 @@ impl Flow {
         } else {
             None
         };
-        let clocks_s = seconds(self.error_ns) * self.waited.len() as f64 * each;
+        // What times are rounded to: an estimate is never exact.
+        let rounded_ns = if self.compared < self.messages { NS_PER_UNIT } else { 0 };
+        let clocks_s = seconds(self.error_ns + rounded_ns) * self.waited.len().max(1) as f64 * each;
         WaitEstimate { waiting_s: sum * each, variance, clocks_s }
     }
 }
 
 /// What flows of a pair of ranks have in common.
-struct PairSum<'a> {
+struct PairSum {
     estimate: WaitEstimate,
     messages: u64,
     compared: u64,
-    /// The one with the longest waiting.
-    most: (f64, &'a Flow),
+    /// By the calls, seconds.
+    places: BTreeMap<WaitingCalls, f64>,
 }
 
-fn summary(messages: u64, paired: u64, compared: u64, flows: &[Flow]) -> MessageWaitingSummary {
+/// `numbers`: of messages that were sent, that are paired, and that were compared.
+fn summary(
+    numbers: [u64; 3],
+    flows: &[Flow],
+    calls: &BTreeMap<u32, Vec<CalledAt>>,
+) -> MessageWaitingSummary {
+    let [messages, paired, compared] = numbers;
     let mut pairs: BTreeMap<(u32, u32, MessageDirection), PairSum> = BTreeMap::new();
     for flow in flows {
-        let estimate = flow.estimate();
-        let none = PairSum {
+        let pair = pairs.entry((flow.rank, flow.late_rank, flow.late)).or_insert(PairSum {
             estimate: WaitEstimate::NONE,
             messages: 0,
             compared: 0,
-            most: (estimate.waiting_s, flow),
-        };
-        let pair = pairs.entry((flow.rank, flow.late_rank, flow.late)).or_insert(none);
-        pair.estimate = pair.estimate.plus(estimate);
+            places: BTreeMap::new(),
+        });
+        pair.estimate = pair.estimate.plus(flow.estimate());
         pair.messages = pair.messages.saturating_add(flow.messages);
         pair.compared += flow.compared;
-        if estimate.waiting_s > pair.most.0 {
-            pair.most = (estimate.waiting_s, flow);
+        let each_s = 1e-9 * flow.messages as f64 / flow.compared as f64;
+        for (ns, calls) in &flow.waited {
+            *pair.places.entry(*calls).or_default() += *ns as f64 * each_s;
         }
     }
     let total = |late: MessageDirection| {
@@ -339,29 +341,46 @@ fn summary(messages: u64, paired: u64, compared: u64, flows: &[Flow]) -> Message
         other.estimate.waiting_s.total_cmp(&one.estimate.waiting_s)
     });
     rows.truncate(PAIRS_AT_MOST);
-    let called = rows.iter().flat_map(|(_, pair)| [&pair.most.1.waits, &pair.most.1.late_call]);
+    let called_at = |rank: u32, number: u32| {
+        let at = (number as usize).checked_sub(1)?;
+        calls.get(&rank)?.get(at)
+    };
+    // Where each waited most, and for what.
+    let most = |((rank, late_rank, _), pair): &(&(u32, u32, MessageDirection), &PairSum)| {
+        let first = pair.places.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        let ((waits, late), seconds) = first.map_or(((0, 0), 0.0), |(calls, of)| (*calls, *of));
+        let places = [called_at(*rank, waits), called_at(*late_rank, late)];
+        (places, seconds / pair.estimate.waiting_s)
+    };
+    let shown: Vec<_> = rows.iter().map(most).collect();
+    let called = shown.iter().flat_map(|(places, _)| places).flatten();
     let mut places: Vec<&Place> = called.filter_map(|called| called.place.as_ref()).collect();
     places.sort_unstable();
     places.dedup();
     let load_map = load_map(places.iter().copied());
     let addresses: Vec<CodeAddress> = places.iter().map(|place| place.code_in(&load_map)).collect();
-    let place = |called: &CalledAt| MessagePlace {
-        function: called.function.clone(),
-        call: called.place.as_ref().and_then(|place| places.binary_search(&place).ok()),
+    let place = |called: Option<&CalledAt>| MessagePlace {
+        function: called.map(|called| called.function.clone()).unwrap_or_default(),
+        call: called
+            .and_then(|called| called.place.as_ref())
+            .and_then(|place| places.binary_search(&place).ok()),
     };
-    let pair =
-        |((rank, late_rank, late), pair): &(&(u32, u32, MessageDirection), &PairSum)| PairWaiting {
-            rank: *rank,
-            late_rank: *late_rank,
-            late: *late,
-            waiting_s: pair.estimate.waiting_s,
-            waiting_error_s: pair.estimate.error_s(),
-            messages: pair.messages,
-            compared: pair.compared,
-            waits: place(&pair.most.1.waits),
-            late_call: place(&pair.most.1.late_call),
-        };
-    let pairs = rows.iter().map(pair).collect();
+    let pair = |(((rank, late_rank, late), pair), ([waits, late_call], share_there)): (
+        &(&(u32, u32, MessageDirection), &PairSum),
+        &([Option<&CalledAt>; 2], f64),
+    )| PairWaiting {
+        rank: *rank,
+        late_rank: *late_rank,
+        late: *late,
+        waiting_s: pair.estimate.waiting_s,
+        waiting_error_s: pair.estimate.error_s(),
+        messages: pair.messages,
+        compared: pair.compared,
+        waits: place(*waits),
+        late_call: place(*late_call),
+        share_there: *share_there,
+    };
+    let pairs = rows.iter().zip(&shown).map(pair).collect();
     MessageWaitingSummary {
         messages,
         paired,

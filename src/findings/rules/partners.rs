@@ -14,6 +14,9 @@ const COMPARED: f64 = 0.6;
 /// Less of the run is no finding.
 const LEAST_SHARE: f64 = 0.05;
 
+/// Of the waiting for a rank: the call in which it is stands for all.
+const NEARLY_ALL: f64 = 0.9;
+
 /// A pair of ranks stands for all with this part of the waiting, if it is also twice that of any other.
 const MOST: f64 = 0.5;
 
@@ -63,15 +66,16 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
     let (rank, late_rank, longest) = (pair.rank, pair.late_rank, seconds(pair.waiting_s));
     let [place, late_place] = [&pair.waits, &pair.late_call].map(|call| run.with_place_of(call));
     let next_s = next.map_or(0.0, |next| next.waiting_s);
+    let most = if pair.share_there >= NEARLY_ALL { "in" } else { "most in" };
     let title = if pair.waiting_s >= f64::max(MOST * waiting_s, 2.0 * next_s) {
         let share = percent(run.share(pair.waiting_s));
         format!(
-            "rank {rank} waits {longest} for rank {late_rank} to {verb}: {share} of the run, in {place} for {late_place}"
+            "rank {rank} waits {longest} for rank {late_rank} to {verb}: {share} of the run, {most} {place} for {late_place}"
         )
     } else {
         let share = percent(run.share(wait.seconds));
         format!(
-            "ranks wait for {whom} {share} of the run, most ({longest}) rank {rank} for rank {late_rank}, in {place} for \
+            "ranks wait for {whom} {share} of the run, most ({longest}) rank {rank} for rank {late_rank}, {most} {place} for \
              {late_place}"
         )
     };

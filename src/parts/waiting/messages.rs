@@ -4,7 +4,7 @@ use gyan_results::{MessageDirection, MessagePlace, MessageWaitingSummary, PairWa
 
 use crate::document::data::{columns, word};
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, line, row, seconds};
+use crate::document::value::{Amount, line, row, seconds, share};
 use crate::document::{Data, Kind, Section, Value, column, cut, numbers, texts};
 use crate::parts::{Part, ReportInput, SummaryTable};
 
@@ -24,7 +24,9 @@ pub(in crate::parts) const MESSAGES: Part = Part {
 };
 
 /// A longer place is cut in the table.
-const PLACE_AT_MOST: usize = 40;
+const PLACE_AT_MOST: usize = 30;
+/// Of the waiting for a rank: the call in which it is stands for all.
+const NEARLY_ALL: f64 = 0.9;
 
 /// The pair with the longest waiting, if ranks wait much for each other.
 pub(super) fn longest<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
@@ -34,7 +36,11 @@ pub(super) fn longest<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
     let who = line!["rank ", Value::Rank(pair.rank), " waited ", waited(pair)];
     let whom = line![" for rank ", Value::Rank(pair.late_rank), " to ", verb(pair)];
     let [waits, late] = [&pair.waits, &pair.late_call].map(|call| in_words(of, call));
-    Some(line![who, whom, ", in ", waits, ", for ", late])
+    let (most, part) = match pair.share_there {
+        part if part >= NEARLY_ALL => (", in ", "".into()),
+        part => (", most in ", line![" (", share(part), ")"]),
+    };
+    Some(line![who, whom, most, waits, " for ", late, part])
 }
 
 /// All ranks together.
@@ -64,19 +70,16 @@ pub(super) fn table<'r>(of: &'r ReportInput, all: bool) -> Option<Section<'r>> {
                 .into(),
         );
     }
-    if pairs.iter().any(|pair| pair.waiting_error_s != Some(0.0)) {
-        notes.push(
-            "TIMED messages were timed on both ranks and stand for the others; ± is the standard error of the \
-             estimate"
-                .into(),
-        );
+    if waiting.compared < paired {
+        let stand = " were timed on both ranks and stand for the others; ± is the standard error of the estimate";
+        notes.push(line![waiting.compared, " messages", stand]);
     }
     notes.extend(of.message_places().1.iter().map(Value::from));
     let mut columns = vec![column("RANK", Kind::Integer), column("WAITS FOR", Kind::Integer)];
     columns.extend(texts(["TO"]));
     columns.extend(numbers(["WAITING"]));
-    columns.extend(texts(["IN", "FOR"]));
-    columns.extend(numbers(["MESSAGES", "TIMED"]));
+    columns.extend(texts(["MOST IN", "FOR"]));
+    columns.extend(numbers(["OF IT"]));
     let cells = |pair: &&'r PairWaiting| {
         let [waits, late] =
             [&pair.waits, &pair.late_call].map(|call| cut(&in_words(of, call), PLACE_AT_MOST));
@@ -87,8 +90,7 @@ pub(super) fn table<'r>(of: &'r ReportInput, all: bool) -> Option<Section<'r>> {
             waited(pair),
             waits,
             late,
-            pair.messages,
-            pair.compared,
+            share(pair.share_there),
         ]
     };
     let rows = pairs.iter().map(cells).collect();
@@ -130,4 +132,6 @@ columns! { (of, pair) in (&ReportInput<'_>, &PairWaiting);
     column(waits_place: Text) => of.message_place(&pair.waits),
     required(late_function: Text) => &pair.late_call.function,
     column(late_place: Text) => of.message_place(&pair.late_call),
+    // The part of the waiting that is there.
+    required(share_there: Double) => pair.share_there,
 }

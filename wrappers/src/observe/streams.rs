@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gyan_results::{
-    MessageDirection, MessageStream, MessageTime, MessageTimes, STREAM_TIMES_AT_MOST, Waiting,
+    MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes, STREAM_TIMES_AT_MOST,
+    Waiting,
 };
 
 use super::communicators;
@@ -43,6 +44,8 @@ const TIMES_AT_MOST: usize = 4096;
 const TIMES_AT_LEAST: usize = 8;
 /// How many operations that are timed may not have ended at a time.
 const PENDING_AT_MOST: usize = 4096;
+/// How many calls of the program are told apart.
+const CALLS_AT_MOST: usize = 1024;
 /// How many communicators are known at a time.
 const COMMUNICATORS_AT_MOST: usize = 1 << 14;
 
@@ -129,15 +132,15 @@ pub(crate) struct Called {
 }
 
 /// A function, and where it was called.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 struct CalledAt {
-    function: Function,
+    function: usize,
     address: usize,
 }
 
 impl Called {
     fn at(self) -> CalledAt {
-        CalledAt { function: self.function, address: stacks::place_of(self.caller) }
+        CalledAt { function: self.function.0, address: stacks::place_of(self.caller) }
     }
 }
 
@@ -146,6 +149,9 @@ struct Streams {
     numbers: BTreeMap<StreamKey, usize>,
     tallies: Vec<StreamTally>,
     pending: FixedMap<(Language, usize), PendingMessage>,
+    /// The calls of messages that are timed, and their numbers from 1.
+    calls: Vec<CalledAt>,
+    call_numbers: BTreeMap<CalledAt, u32>,
     communicators: BTreeMap<usize, KnownCommunicator>,
     /// Most messages of a stream that are timed.
     at_most: usize,
@@ -177,10 +183,6 @@ struct StreamTally {
     messages: u64,
     level: u32,
     times: Vec<MessageTicks>,
-    /// How long the rank waited for the message for which it waited longest, and where that began, and was waited for.
-    longest: u64,
-    begins: Option<CalledAt>,
-    waits: Option<CalledAt>,
 }
 
 /// Of one message, in ticks; zeros if that is not known.
@@ -189,6 +191,9 @@ struct MessageTicks {
     begun: u64,
     waits: u64,
     ended: u64,
+    /// The numbers of the calls in which it began and was waited for; 0 if they are not known.
+    begun_in: u32,
+    waits_in: u32,
 }
 
 /// A message that was begun, and is timed.
@@ -197,7 +202,7 @@ struct PendingMessage {
     stream: usize,
     number: u64,
     begun: u64,
-    begins: CalledAt,
+    begun_in: u32,
 }
 
 const WORLD: u64 = 1;
@@ -208,6 +213,8 @@ pub(crate) fn begin(on: bool) {
         numbers: BTreeMap::new(),
         tallies: Vec::new(),
         pending: FixedMap::new(PENDING_AT_MOST),
+        calls: Vec::new(),
+        call_numbers: BTreeMap::new(),
         communicators: BTreeMap::new(),
         at_most: STREAM_TIMES_AT_MOST,
         timed: 0,
@@ -344,11 +351,13 @@ pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, cal
 pub(crate) fn completed(language: Language, request: usize, called: Called) {
     with_streams(|streams| {
         let Some(message) = streams.pending.take(&(language, request)) else { return };
-        let PendingMessage { stream, number, begun, begins } = message;
-        let times = MessageTicks { begun, waits: called.begun, ended: called.ended };
+        let PendingMessage { stream, number, begun, begun_in } = message;
+        let waits_in = streams.call_number(called.at());
+        let Called { begun: waits, ended, .. } = called;
+        let times = MessageTicks { begun, waits, ended, begun_in, waits_in };
         if let Some(tally) = streams.tallies.get_mut(stream) {
             let before = tally.times.len();
-            tally.ended(number, times, begins, || called.at());
+            set(&mut tally.times, tally.level, number, times);
             streams.timed += tally.times.len() - before;
         }
         streams.thin();
@@ -363,6 +372,20 @@ impl Streams {
             return Some(self.communicators.entry(handle).or_insert(world));
         }
         self.communicators.get_mut(&handle)
+    }
+
+    /// The number of a call; 0 for those beyond the room.
+    fn call_number(&mut self, at: CalledAt) -> u32 {
+        if let Some(number) = self.call_numbers.get(&at) {
+            return *number;
+        }
+        if self.calls.len() >= CALLS_AT_MOST || alloc::is_short() {
+            return 0;
+        }
+        self.calls.push(at);
+        let number = u32::try_from(self.calls.len()).unwrap_or(0);
+        self.call_numbers.insert(at, number);
+        number
     }
 
     /// The stream's index in `tallies`.
@@ -388,14 +411,17 @@ impl Streams {
             self.timed -= before - tally.times.len();
             return false;
         };
-        let (Called { begun, ended, .. }, at) = (called, called.at());
+        let Called { begun, ended, .. } = called;
+        let begun_in = self.call_number(called.at());
+        let Some(tally) = self.tallies.get_mut(stream) else { return false };
         match ends {
             Ends::Here => {
-                let times = MessageTicks { begun, waits: begun, ended };
-                tally.ended(number, times, at, || at);
+                let waits_in = begun_in;
+                let times = MessageTicks { begun, waits: begun, ended, begun_in, waits_in };
+                set(&mut tally.times, tally.level, number, times);
             }
             Ends::InAnother(Some(request)) => {
-                let message = PendingMessage { stream, number, begun, begins: at };
+                let message = PendingMessage { stream, number, begun, begun_in };
                 // Without room it is not known.
                 _ = self.pending.put(request, message);
             }
@@ -437,46 +463,21 @@ impl StreamTally {
         }
     }
 
-    /// A message has ended.
-    fn ended(
-        &mut self,
-        number: u64,
-        times: MessageTicks,
-        begins: CalledAt,
-        waits: impl FnOnce() -> CalledAt,
-    ) {
-        let MessageTicks { waits: from, ended, .. } = times;
-        let waited = ended.saturating_sub(from);
-        if self.begins.is_none() || waited > self.longest {
-            self.longest = waited;
-            (self.begins, self.waits) = (Some(begins), Some(waits()));
-        }
-        set(&mut self.times, self.level, number, times);
-    }
-
     /// In the form of the profile, with at most so many times.
-    fn described(&self, key: &StreamKey, at_most: usize, places: &mut Places) -> MessageStream {
+    fn described(&self, key: &StreamKey, at_most: usize) -> MessageStream {
         let (mut times, mut level) = (self.times.clone(), self.level);
         while times.len() > at_most {
             Waiting::thin(&mut times, level);
             level += 1;
         }
-        let host = |times: &MessageTicks| MessageTime {
-            begun_ns: clock::on_host(times.begun),
-            waits_ns: clock::on_host(times.waits),
-            ended_ns: clock::on_host(times.ended),
+        let time = |of: &MessageTicks| MessageTime {
+            begun_ns: clock::on_host(of.begun),
+            waits_ns: clock::on_host(of.waits),
+            ended_ns: clock::on_host(of.ended),
+            begun_in: of.begun_in,
+            waits_in: of.waits_in,
         };
-        let name = |at: Option<CalledAt>| {
-            let row = at.and_then(|at| ledger::row(at.function));
-            row.map_or("", |row| row.name).to_owned()
-        };
-        let mut place =
-            |at: Option<CalledAt>| at.filter(|at| at.address != 0).map(|at| places.at(at.address));
-        let is_other = |waits: CalledAt, begins: CalledAt| {
-            (waits.function, waits.address) != (begins.function, begins.address)
-        };
-        let waits = self.waits.zip(self.begins).filter(|(waits, begins)| is_other(*waits, *begins));
-        let waits = waits.map(|(waits, _)| waits);
+        let known = times.iter().map(|of| (of.ended > 0).then(|| time(of)));
         MessageStream {
             direction: key.direction,
             peer: key.peer,
@@ -484,11 +485,7 @@ impl StreamTally {
             communicator: format!("{:016x}", key.communicator),
             messages: self.messages,
             level,
-            times: MessageStream::written(times.iter().map(|of| (of.ended > 0).then(|| host(of)))),
-            function: name(self.begins),
-            call: place(self.begins),
-            waits_in: waits.map(|waits| name(Some(waits))),
-            waits_at: place(waits),
+            times: MessageStream::written(known),
         }
     }
 }
@@ -497,7 +494,7 @@ impl StreamTally {
 pub(crate) fn described(size: u32) -> Option<MessageTimes> {
     let clock = clock::of_host()?.to_owned();
     let streams = streams();
-    let Streams { numbers, tallies, sent_in_none, .. } = streams.as_ref()?;
+    let Streams { numbers, tallies, calls, sent_in_none, .. } = streams.as_ref()?;
     let room = MessageTimes::at_most(size);
     let mut at_most = STREAM_TIMES_AT_MOST;
     let number = |at_most: usize| -> usize {
@@ -507,12 +504,17 @@ pub(crate) fn described(size: u32) -> Option<MessageTimes> {
         at_most /= 2;
     }
     let mut places = Places::new(Map::now());
-    let described = |(key, stream): (&StreamKey, &usize)| {
-        Some(tallies.get(*stream)?.described(key, at_most, &mut places))
-    };
+    let described =
+        |(key, stream): (&StreamKey, &usize)| Some(tallies.get(*stream)?.described(key, at_most));
     let streams = numbers.iter().filter_map(described).collect();
+    let mut place = |at: &CalledAt| MessagePlace {
+        function: ledger::row(Function(at.function)).map_or("", |row| row.name).into(),
+        call: (at.address != 0).then(|| places.at(at.address)),
+    };
+    let calls = calls.iter().map(&mut place).collect();
     let (addresses, load_map) = places.into_used();
-    Some(MessageTimes { clock, streams, sent_in_none: *sent_in_none, addresses, load_map })
+    let sent_in_none = *sent_in_none;
+    Some(MessageTimes { clock, streams, sent_in_none, calls, addresses, load_map })
 }
 
 #[cfg(test)]
@@ -555,10 +557,10 @@ mod tests {
             let mut numbers = Vec::new();
             for number in 0..messages {
                 if tally.count(STREAM_TIMES_AT_MOST) == Some(number) {
+                    let (begun, ended) = (number + 1, number + 2);
                     let times =
-                        MessageTicks { begun: number + 1, waits: number + 1, ended: number + 2 };
-                    let at = CalledAt { function: MPI_Send, address: 0 };
-                    tally.ended(number, times, at, || at);
+                        MessageTicks { begun, waits: begun, ended, ..MessageTicks::default() };
+                    set(&mut tally.times, tally.level, number, times);
                     numbers.push(number);
                 }
             }

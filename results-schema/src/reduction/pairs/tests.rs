@@ -22,6 +22,11 @@ struct Simulated {
     truth: BTreeMap<(u32, u32), [f64; 2]>,
 }
 
+fn time(times: [u64; 3], begun_in: u32, waits_in: u32) -> MessageTime {
+    let [begun_ns, waits_ns, ended_ns] = times;
+    MessageTime { begun_ns, waits_ns, ended_ns, begun_in, waits_in }
+}
+
 fn rank_of(rank: usize) -> u32 {
     u32::try_from(rank).unwrap()
 }
@@ -54,8 +59,9 @@ impl Simulated {
             } else if !is_eager && posted > begun {
                 self.waits(sender, receiver, 1, posted - begun);
             }
-            let sent = MessageTime { begun_ns: begun, waits_ns: begun, ended_ns: left };
-            let got = MessageTime { begun_ns: posted, waits_ns: posted, ended_ns: received };
+            // The calls: 1 sends, 2 receives, 3 waits for both.
+            let sent = time([begun, begun, left], 1, 1);
+            let got = time([posted, posted, received], 2, 2);
             self.sent.push(Sent { sender, receiver, tag: 7, times: [sent, got] });
             (now[sender], now[receiver]) = (left, received);
         }
@@ -87,12 +93,8 @@ impl Simulated {
                     self.waits(rank, last, 0, begun[last] - waits[rank]);
                 }
                 for (tag, other) in (0..).zip(neighbours(rank)) {
-                    let time = |of: usize| MessageTime {
-                        begun_ns: begun[of],
-                        waits_ns: waits[of],
-                        ended_ns: ended[of],
-                    };
-                    let times = [time(rank), time(other)];
+                    let times = [(rank, 1), (other, 2)]
+                        .map(|(of, call)| time([begun[of], waits[of], ended[of]], call, 3));
                     self.sent.push(Sent { sender: rank, receiver: other, tag, times });
                 }
             }
@@ -109,6 +111,7 @@ impl Simulated {
             begun_ns: time.begun_ns + zero,
             waits_ns: time.waits_ns + zero,
             ended_ns: time.ended_ns + zero,
+            ..time
         };
         for Sent { sender, receiver, tag, times: [sent, received] } in &self.sent {
             if *sender == rank {
@@ -135,12 +138,12 @@ impl Simulated {
                 messages,
                 level: own,
                 times: MessageStream::written(times),
-                function: "MPI_Send".into(),
-                ..MessageStream::default()
             }
         };
+        let call = |function: &str| MessagePlace { function: function.into(), call: None };
         MessageTimes {
             clock: format!("{zero}"),
+            calls: ["MPI_Send", "MPI_Recv", "MPI_Waitall"].map(call).into(),
             streams: streams.into_iter().map(stream).collect(),
             ..MessageTimes::default()
         }
@@ -190,6 +193,11 @@ fn waiting_of_blocking_calls_is_that_of_its_definition() {
         assert!(program.total(0) > 1e-3 && (program.total(1) > 1e-3) != is_eager);
         for pair in &found.pairs {
             assert!(is_near(pair.waiting_s, program.truth_of(pair)), "{pair:?}");
+            let is_sender_late = pair.late == MessageDirection::Sent;
+            let calls = [&*pair.waits.function, &*pair.late_call.function];
+            let expected =
+                if is_sender_late { ["MPI_Recv", "MPI_Send"] } else { ["MPI_Send", "MPI_Recv"] };
+            assert_eq!((calls, pair.share_there > 0.999), (expected, true), "{pair:?}");
         }
     }
 }
@@ -203,6 +211,7 @@ fn of_the_messages_that_one_call_waits_for_the_last_one_counts() {
     // A rank that waits for one that begins a send and a receive at once waits for the send.
     assert!(is_near(found.late_senders_s, program.total(0)), "{found:?}");
     assert!(found.late_receivers_s < 1e-12, "{found:?}");
+    assert!(found.pairs.iter().all(|pair| pair.waits.function == "MPI_Waitall"), "{found:?}");
     let mut by_pair: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     for pair in &found.pairs {
         *by_pair.entry((pair.rank, pair.late_rank)).or_default() += pair.waiting_s;
