@@ -3,6 +3,7 @@
 use gyan_results::{CallSummary, Fidelity, InMpiSummary, Summary, Unit};
 
 use super::sites::places;
+use super::waiting::{WaitedFor, waited_for};
 use super::{Part, ReportInput, hosts};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{PageBlock, ROWS_AT_MOST};
@@ -159,6 +160,13 @@ pub(super) fn average_rank<'a>(
             cells.push(place.map_or("".into(), |place| place.in_short(PLACE_AT_MOST).into()));
         }
     }
+    let names: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
+    if names.iter().any(Option::is_some) {
+        columns.extend(texts(["WAITS FOR"]));
+        for (cells, whom) in rows.iter_mut().zip(names) {
+            cells.push(whom.map_or("".into(), WaitedFor::in_words));
+        }
+    }
     let is_bound = |row: &Vec<Value>| {
         let is = |of: &Amount| matches!(of.bound, Bound::AtLeast | Bound::AtMost);
         row.iter().any(|cell| matches!(cell, Value::Amount(of) if is(of)))
@@ -173,6 +181,12 @@ pub(super) fn average_rank<'a>(
     }
     notes.extend(after_the_end(summary, run_s));
     Some(Section { title: "".into(), columns, rows, notes })
+}
+
+/// For whom the ranks wait in the function of a row, if they wait there much.
+fn waits_for(summary: &Summary, row: &[Value]) -> Option<WaitedFor> {
+    let Some(Value::Text(name)) = row.first() else { return None };
+    waited_for(summary, name)
 }
 
 /// How long an average rank waits for the last one at the end, if that matters.

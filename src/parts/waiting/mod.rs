@@ -111,13 +111,65 @@ fn sentence(of: &WaitingSummary) -> Value<'_> {
     line![of_which, ", of which ", waiting, " is waiting", for_whom(&of.last)]
 }
 
-fn for_whom(last: &[LastRank]) -> Value<'_> {
-    let next = last.get(1).map_or(0.0, |next| next.waiting_share);
-    match last.first() {
-        Some(first) if first.waiting_share >= MOST.max(2.0 * next) => {
-            line![" for rank ", Value::Rank(first.rank)]
+/// For whom ranks wait in a function.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum WaitedFor {
+    Rank(u32),
+    Several,
+}
+
+impl WaitedFor {
+    pub(crate) fn in_words(self) -> Value<'static> {
+        match self {
+            WaitedFor::Rank(rank) => line!["rank ", Value::Rank(rank)],
+            WaitedFor::Several => "several".into(),
         }
-        Some(first) if first.waiting_share > 0.0 => {
+    }
+}
+
+/// For whom ranks wait in a function, if they do for much of its time.
+pub(crate) fn waited_for(summary: &Summary, function: &str) -> Option<WaitedFor> {
+    /// Less of the function's time is not worth naming.
+    const MUCH: f64 = 0.2;
+    let time_s = summary.calls.iter().find(|call| call.name == function)?.time_s.as_ref()?;
+    let is_much = |waiting_s: f64| waiting_s >= MUCH * time_s.sum.as_f64();
+    if let Some(of) = summary.waiting.iter().find(|of| of.function == function) {
+        return is_much(of.waiting_s).then(|| most_waited_for(&of.last)).flatten();
+    }
+    let mut late: Vec<LastRank> = Vec::new();
+    let mut all_s = 0.0;
+    for pair in summary.message_waiting.iter().flat_map(|of| &of.pairs) {
+        // It may wait for the same rank in other functions.
+        if pair.waits.function != function || pair.share_there < MOST {
+            continue;
+        }
+        all_s += pair.waiting_s;
+        match late.iter_mut().find(|of| of.rank == pair.late_rank) {
+            Some(of) => of.waiting_share += pair.waiting_s,
+            None => late.push(LastRank {
+                rank: pair.late_rank,
+                calls_share: 0.0,
+                waiting_share: pair.waiting_s,
+            }),
+        }
+    }
+    late.iter_mut().for_each(|of| of.waiting_share /= all_s);
+    late.sort_by(|one, other| other.waiting_share.total_cmp(&one.waiting_share));
+    is_much(all_s).then(|| most_waited_for(&late)).flatten()
+}
+
+/// The one rank for which most of the waiting is, if there is one. `last`: the ranks, that with the most first.
+fn most_waited_for(last: &[LastRank]) -> Option<WaitedFor> {
+    let next = last.get(1).map_or(0.0, |next| next.waiting_share);
+    let first = last.first().filter(|first| first.waiting_share > 0.0)?;
+    let is_one = first.waiting_share >= MOST.max(2.0 * next);
+    Some(if is_one { WaitedFor::Rank(first.rank) } else { WaitedFor::Several })
+}
+
+fn for_whom(last: &[LastRank]) -> Value<'_> {
+    match (most_waited_for(last), last.first()) {
+        (Some(WaitedFor::Rank(rank)), _) => line![" for rank ", Value::Rank(rank)],
+        (Some(WaitedFor::Several), Some(first)) => {
             let part = share(first.waiting_share);
             line![" for several ranks, ", part, " of it for rank ", Value::Rank(first.rank)]
         }

@@ -14,3 +14,4 @@ mod sessions;
 mod sites;
 mod traffic;
 mod waiting;
+pub(crate) mod waits;

@@ -3,7 +3,8 @@
 use gyan_results::{MessageDirection, MessageWaitingSummary, PairWaiting};
 
 use super::waiting::summary;
-use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Profiled, gyan, line_of, run};
+use super::waits::{self, InjectedWait};
+use crate::common::{BED, MPICH, Mpi, OPENMPI, Profiled, gyan, line_of, run};
 
 const RANKS: usize = 3;
 const ON: (&str, &str) = ("GYAN_WAITING_MESSAGES", "on");
@@ -14,7 +15,10 @@ const MESSAGES: u64 = 7 * 100;
 const OFF: f64 = 0.05;
 const OFF_S: f64 = 0.01;
 
-fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
+type Truth = (u32, u32, MessageDirection, f64);
+
+/// What the program saw, and what gyan found, which is the same.
+fn checked(run: &Profiled, what: &str) -> (Vec<Truth>, MessageWaitingSummary) {
     assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
     let found = summary(&run.profiles()).message_waiting.unwrap();
     assert_eq!(
@@ -22,7 +26,7 @@ fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
         (MESSAGES, MESSAGES, MESSAGES),
         "{what}"
     );
-    let truth: Vec<(u32, u32, MessageDirection, f64)> = run
+    let truth: Vec<Truth> = run
         .outcome
         .stdout
         .lines()
@@ -38,7 +42,7 @@ fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
         })
         .collect();
     let mut total = 0.0;
-    for (rank, late_rank, late, seconds) in truth {
+    for &(rank, late_rank, late, seconds) in &truth {
         let is_it =
             |pair: &&PairWaiting| (pair.rank, pair.late_rank, pair.late) == (rank, late_rank, late);
         let waiting_s = found.pairs.iter().find(is_it).map_or(0.0, |pair| pair.waiting_s);
@@ -52,7 +56,7 @@ fn checked(run: &Profiled, what: &str) -> MessageWaitingSummary {
     let all_s = found.late_senders_s + found.late_receivers_s;
     assert!((all_s - total).abs() <= OFF * total + 4.0 * OFF_S, "{what} {all_s} {total}");
     assert_eq!((found.late_senders_error_s, found.late_receivers_error_s), (Some(0.0), Some(0.0)));
-    found
+    (truth, found)
 }
 
 /// Whom the others waited for, and where, is known whatever else the machine did: 20 ms in each of 20 calls.
@@ -69,15 +73,35 @@ fn is_late(found: &MessageWaitingSummary, waiting: u32, late: u32, what: &str) {
     assert!(sender.waits.call.is_some() && receiver.late_call.call.is_some(), "{what} {found:?}");
 }
 
+fn with_lines(mpi: Mpi) -> Profiled {
+    Profiled::preloaded(mpi, RANKS, &mpi.compiled("pairs", &["-g"]), &[], &[ON])
+}
+
 fn pairs_are_found(mpi: Mpi) {
-    let run = Profiled::run(mpi, RANKS, &["pairs"], &[ON]);
+    let run = with_lines(mpi);
     let what = format!("{mpi:?}");
-    is_late(&checked(&run, &what), 0, 1, &what);
+    let (truth, found) = checked(&run, &what);
+    is_late(&found, 0, 1, &what);
+    let row = |(pattern, late): (&str, MessageDirection)| {
+        let injected = truth.iter().find(|of| (of.0, of.1, of.2) == (0, 1, late)).unwrap();
+        let pair = found.pairs.iter().find(|pair| pair.rank == 0 && pair.late == late).unwrap();
+        InjectedWait {
+            pattern: pattern.into(),
+            mpi: mpi.name.into(),
+            injected_s: injected.3,
+            found_s: pair.waiting_s,
+            late_rank: pair.late_rank,
+            place: pair.waits.function.clone(),
+        }
+    };
+    let patterns =
+        [("late sender", MessageDirection::Sent), ("late receiver", MessageDirection::Received)];
+    waits::keep("pairs", mpi.name, &patterns.map(row));
 }
 
 #[test]
 fn waiting_in_messages_is_that_of_its_definition() {
-    for mpi in MPIS {
+    for mpi in BED {
         pairs_are_found(mpi);
     }
 }
@@ -87,13 +111,13 @@ fn ranks_are_those_of_the_world_whatever_the_communicator() {
     for mpi in [OPENMPI, MPICH] {
         let run = Profiled::run(mpi, RANKS, &["pairs", "reverse"], &[ON]);
         let what = format!("{mpi:?} in reverse order");
-        is_late(&checked(&run, &what), 2, 1, &what);
+        is_late(&checked(&run, &what).1, 2, 1, &what);
     }
 }
 
 #[test]
 fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
-    let profiled = Profiled::run(OPENMPI, RANKS, &["pairs"], &[ON]);
+    let profiled = with_lines(OPENMPI);
     let text = run(gyan().arg("report").arg(&profiled.directory).arg("--waiting")).stdout;
     let [waits, late] = ["waits", "late"].map(|comment| line_of("pairs.c", comment));
     for place in [format!("MPI_Ssend at pairs.c:{waits}"), format!("MPI_Recv at pairs.c:{late}")] {

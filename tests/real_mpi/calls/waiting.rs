@@ -6,8 +6,11 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::process::Command;
 
-use gyan_results::{CommunicatorWaiting, RankProfile, Reduction, Summary, Waiting, rank_file_name};
+use gyan_results::{
+    CommunicatorWaiting, RankProfile, Reduction, Summary, Waiting, WaitingSummary, rank_file_name,
+};
 
+use super::waits::{self, InjectedWait};
 use crate::common::{
     BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, profiles, root, run, truth,
 };
@@ -204,10 +207,15 @@ const LATE: [(&str, [u32; 2]); 5] = [
 ];
 
 /// The program says how long ranks waited, from its own clock.
-fn late_ranks_are_found(what: &str, outcome: &Outcome, profiles: &[RankProfile], order: usize) {
+fn late_ranks_are_found(
+    what: &str,
+    outcome: &Outcome,
+    profiles: &[RankProfile],
+    order: usize,
+) -> Vec<(f64, WaitingSummary)> {
     assert_eq!(outcome.code, 0, "{what} {}", outcome.stderr);
     let summary = summary(profiles);
-    for (function, late) in LATE {
+    let found = |(function, late): (&str, [u32; 2])| {
         let mut words = outcome.stdout.lines().filter_map(|line| line.split_once(' '));
         let (_, said) = words.find(|(name, _)| *name == function).unwrap();
         let truth_s: f64 = said.trim().parse().unwrap();
@@ -216,14 +224,35 @@ fn late_ranks_are_found(what: &str, outcome: &Outcome, profiles: &[RankProfile],
         assert!(truth_s > 0.9, "{what}");
         assert!((of.waiting_s - truth_s).abs() < 0.15 * truth_s, "{what}");
         assert_eq!(of.last[0].rank, late[order], "{what}");
-    }
+        (truth_s, of.clone())
+    };
+    LATE.into_iter().map(found).collect()
 }
 
 #[test]
 fn ranks_wait_for_a_late_root_and_the_root_for_a_late_rank() {
     for mpi in BED {
         let run = Profiled::run(mpi, 2, &["rooted"], &NOTHING_ELSE);
-        late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), 0);
+        let found = late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), 0);
+        let row = |(pattern, function): (&str, &str)| {
+            let (injected_s, of) = found.iter().find(|(_, of)| of.function == function).unwrap();
+            InjectedWait {
+                pattern: pattern.into(),
+                mpi: mpi.name.into(),
+                injected_s: *injected_s,
+                found_s: of.waiting_s,
+                late_rank: of.last[0].rank,
+                place: function.into(),
+            }
+        };
+        let patterns = [
+            ("late root", "MPI_Bcast"),
+            ("late root", "MPI_Scatter"),
+            ("early root", "MPI_Reduce"),
+            ("early root", "MPI_Gather"),
+            ("late rank before", "MPI_Scan"),
+        ];
+        waits::keep("rooted", mpi.name, &patterns.map(row));
     }
     let run = Profiled::run(OPENMPI, 3, &["rooted", "reverse"], &NOTHING_ELSE);
     late_ranks_are_found("in reverse order", &run.outcome, &run.profiles(), 1);

@@ -5,6 +5,7 @@ mod faults;
 mod findings;
 mod instructions;
 mod mpis;
+mod waits;
 
 use std::fs;
 
