@@ -167,6 +167,9 @@ pub struct MessageWaitingSummary {
     /// As for `late_senders_error_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_receivers_error_s: Option<f64>,
+    /// Seconds of `late_senders_s` in which all messages had been sent that the receiver's next call received: it received in the
+    /// wrong order (the pattern "messages in wrong order" of Scalasca). At least, where not every message was timed.
+    pub wrong_order_s: f64,
     /// By pair of ranks, the longest waiting first; at most 4,096.
     pub pairs: Vec<PairWaiting>,
     /// The places in the code that `pairs` name by their index.
@@ -200,6 +203,8 @@ pub struct PairWaiting {
     pub late_call: MessagePlace,
     /// The part of `waiting_s` in which the rank waited there for messages from there.
     pub share_there: f64,
+    /// Seconds of `waiting_s` in the wrong order, as for the summary.
+    pub wrong_order_s: f64,
 }
 
 /// A call of a function that sends, receives or waits.

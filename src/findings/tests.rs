@@ -339,7 +339,7 @@ fn partners(function: &str, late: &str, paired: u64, pairs: &[(u32, u32, f64)]) 
     let pair = |&(rank, late_rank, waiting_s): &(u32, u32, f64)| {
         json!({
             "rank": rank, "late_rank": late_rank, "late": late, "waiting_s": waiting_s, "waiting_error_s": 0.0,
-            "messages": 50, "compared": 50, "waits": place(function, 0), "late_call": place(other, 1), "share_there": 1.0,
+            "messages": 50, "compared": 50, "waits": place(function, 0), "late_call": place(other, 1), "share_there": 1.0, "wrong_order_s": 0.0,
         })
     };
     let all_s: f64 = pairs.iter().map(|(.., seconds)| seconds).sum();
@@ -347,7 +347,7 @@ fn partners(function: &str, late: &str, paired: u64, pairs: &[(u32, u32, f64)]) 
     let waiting = json!({
         "messages": 100, "paired": paired, "compared": paired, "addresses": [], "load_map": [],
         "late_senders_s": senders_s, "late_senders_error_s": 0.0,
-        "late_receivers_s": receivers_s, "late_receivers_error_s": 0.0,
+        "late_receivers_s": receivers_s, "late_receivers_error_s": 0.0, "wrong_order_s": 0.0,
         "pairs": pairs.iter().map(pair).collect::<Vec<Value>>(),
     });
     let waiting: MessageWaitingSummary = serde_json::from_value(waiting).unwrap();

@@ -158,6 +158,7 @@ fn waiting_in_messages() -> Summary {
             "rank": ranks[0], "late_rank": ranks[1], "late": late, "waiting_s": waiting_s,
             "waiting_error_s": error_s, "messages": 3000, "compared": 256, "waits": waits,
             "late_call": late_call,
+            "wrong_order_s": 0.0,
             "share_there": if late_call["call"].is_null() { 0.4 } else { 1.0 },
         })
     };
@@ -166,7 +167,7 @@ fn waiting_in_messages() -> Summary {
     let messages = json!({
         "messages": 12_000, "paired": 9000, "compared": 768,
         "late_senders_s": 4.5, "late_senders_error_s": 0.09,
-        "late_receivers_s": 0.25, "late_receivers_error_s": null,
+        "late_receivers_s": 0.25, "late_receivers_error_s": null, "wrong_order_s": 0.0,
         "pairs": [
             pair([3, 2], "sent", 3.5, Some(0.07), [recv(), send()]),
             pair([0, 2], "sent", 1.0, Some(0.0), [place("MPI_Waitall", Some(2)), send()]),

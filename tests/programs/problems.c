@@ -218,6 +218,27 @@ static void late_senders(void)
     exchange(8);
 }
 
+/* The message with tag 2 is there, but the one with tag 1 is received first. The twin works with the first one until the other
+ * one is there. */
+static void wrong_order(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        if (i % 2 == rank % 2) {
+            MPI_Send(buffer, 8, MPI_BYTE, peer, 2, WORLD);
+            nap(30);
+            MPI_Send(buffer, 8, MPI_BYTE, peer, 1, WORLD);
+        } else if (healthy) {
+            MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
+            nap(30);
+            MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
+        } else {
+            MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
+            MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
+            nap(30);
+        }
+    }
+}
+
 /* Messages are there (MPI_Iprobe lets the library take them in) before their receives, which the twin posts before it
  * lets its peer send. */
 static void late_receivers(void)
@@ -510,6 +531,7 @@ static const struct {
     {"barrier", barrier},
     {"eager-limit", eager_limit},
     {"flooded", flooded},
+    {"wrong-order", wrong_order},
     {"late-senders", late_senders},
     {"late-receivers", late_receivers},
     {"long-searches", long_searches},

@@ -346,47 +346,9 @@ impl<'p> Run<'p> {
 
     fn start(&mut self, number: usize, call: Call) {
         let now = self.now;
-        let (bytes, to) = match call.what {
-            What::Send { bytes, to, .. } | What::StartSend { bytes, to, .. } => (bytes, Some(to)),
-            What::Together { bytes, .. }
-            | What::FromRoot { bytes, .. }
-            | What::ToRoot { bytes, .. } => (bytes, None),
-            _ => (0, None),
-        };
-        let (from, tag) = match call.what {
-            What::Recv { from, tag } | What::StartRecv { from, tag } => (Some(from), tag),
-            What::Send { tag, .. } | What::StartSend { tag, .. } => (None, tag),
-            _ => (None, 0),
-        };
-        let requests = match call.what {
-            What::StartSend { .. } | What::StartRecv { .. } => Requests::Starts,
-            What::WaitAll => Requests::CompletesAll,
-            _ => Requests::Nothing,
-        };
-        let together = match call.what {
-            What::Together { communicator, .. } if call.function != MPI_Init => {
-                Some((communicator, None))
-            }
-            What::FromRoot { communicator, root, .. } | What::ToRoot { communicator, root, .. } => {
-                Some((communicator, Some(root)))
-            }
-            _ => None,
-        };
         let thread = &mut self.threads[number];
         let rank = thread.rank;
-        thread.call = Some(Called {
-            function: call.function,
-            begun: now,
-            ended: now,
-            bytes,
-            to,
-            from,
-            tag,
-            requests,
-            together,
-            waited: 0.0,
-            waited_for: None,
-        });
+        thread.call = Some(call_at(call, now));
         thread.state = State::Blocked;
         let side = |request, bytes| Side { thread: number, request, at: now, bytes };
         match call.what {
@@ -527,6 +489,49 @@ impl<'p> Run<'p> {
             }
             None => self.threads[side.thread].state = State::Until(done),
         }
+    }
+}
+
+/// A call as it begins.
+fn call_at(call: Call, now: f64) -> Called {
+    let (bytes, to) = match call.what {
+        What::Send { bytes, to, .. } | What::StartSend { bytes, to, .. } => (bytes, Some(to)),
+        What::Together { bytes, .. }
+        | What::FromRoot { bytes, .. }
+        | What::ToRoot { bytes, .. } => (bytes, None),
+        _ => (0, None),
+    };
+    let (from, tag) = match call.what {
+        What::Recv { from, tag } | What::StartRecv { from, tag } => (Some(from), tag),
+        What::Send { tag, .. } | What::StartSend { tag, .. } => (None, tag),
+        _ => (None, 0),
+    };
+    let requests = match call.what {
+        What::StartSend { .. } | What::StartRecv { .. } => Requests::Starts,
+        What::WaitAll => Requests::CompletesAll,
+        _ => Requests::Nothing,
+    };
+    let together = match call.what {
+        What::Together { communicator, .. } if call.function != MPI_Init => {
+            Some((communicator, None))
+        }
+        What::FromRoot { communicator, root, .. } | What::ToRoot { communicator, root, .. } => {
+            Some((communicator, Some(root)))
+        }
+        _ => None,
+    };
+    Called {
+        function: call.function,
+        begun: now,
+        ended: now,
+        bytes,
+        to,
+        from,
+        tag,
+        requests,
+        together,
+        waited: 0.0,
+        waited_for: None,
     }
 }
 

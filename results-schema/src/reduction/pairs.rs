@@ -122,16 +122,18 @@ impl Pairs {
             paired += sent.messages;
             compared += messages.len() as u64;
             let reversed = messages.iter().map(|[sent, received]| [*received, *sent]).collect();
-            let [sender, receiver] = [key.sender, key.receiver];
+            let (from, to) = (key.sender, key.receiver);
             for (rank, late_rank, late, messages, offset_ns) in [
-                (sender, receiver, MessageDirection::Received, messages, offset_ns),
-                (receiver, sender, MessageDirection::Sent, reversed, -offset_ns),
+                (from, to, MessageDirection::Received, messages, offset_ns),
+                (to, from, MessageDirection::Sent, reversed, -offset_ns),
             ] {
                 let flow = flows.len();
                 waits.extend(messages.iter().map(|[own, other]| {
                     let call = (own.waits_ns, own.ended_ns);
                     let calls = (own.waits_in, other.begun_in);
-                    MessageWait { rank, call, flow, ns: waits_for(own, other, offset_ns), calls }
+                    let other_begun = i128::from(other.begun_ns) + offset_ns;
+                    let ns = waits_for(own, other_begun);
+                    MessageWait { rank, call, flow, ns, calls, other_begun }
                 }));
                 flows.push(Flow {
                     rank,
@@ -150,13 +152,27 @@ impl Pairs {
             of.ns.saturating_mul(if is_certain { SENDER_BEFORE_RECEIVER } else { 100 })
         };
         waits.sort_by_cached_key(|of| (of.rank, of.call, Reverse(weight(of)), of.flow));
-        for call in waits.chunk_by(|one, other| (one.rank, one.call) == (other.rank, other.call)) {
-            // The longest is the first.
-            if let Some(longest) = call.first().filter(|of| of.ns > 0)
-                && let Some(flow) = flows.get_mut(longest.flow)
-            {
-                flow.waited.push((longest.ns, longest.calls));
+        let is_receive = |of: &&MessageWait| {
+            flows.get(of.flow).is_some_and(|flow| flow.late == MessageDirection::Sent)
+        };
+        // The longest is the first of each call.
+        let calls = waits.chunk_by(|one, other| (one.rank, one.call) == (other.rank, other.call));
+        let calls: Vec<CallOfRank> = calls
+            .filter_map(|call| {
+                let sent = call.iter().filter(is_receive).map(|of| of.other_begun).max();
+                Some(CallOfRank { longest: call.first()?, sent })
+            })
+            .collect();
+        for (at, CallOfRank { longest, .. }) in calls.iter().enumerate() {
+            if longest.ns == 0 {
+                continue;
             }
+            let next = calls.get(at + 1).filter(|next| next.longest.rank == longest.rank);
+            let wrong_order_ns = next.map_or(0, |next| next.comes_before(longest));
+            let Some(flow) = flows.get_mut(longest.flow) else { continue };
+            let is_receive = flow.late == MessageDirection::Sent;
+            let wrong_order_ns = if is_receive { wrong_order_ns } else { 0 };
+            flow.waited.push(CountedWait { ns: longest.ns, wrong_order_ns, calls: longest.calls });
         }
         Some(summary([self.sent, paired, compared], &flows, &self.calls))
     }
@@ -182,13 +198,12 @@ impl Merge for Pairs {
 }
 
 /// How long a rank waits until the other one begins, in ns, at most as long as its call takes. It does not wait for one that
-/// begins after its call has ended: then the library has taken the message. `offset_ns`: added to times of the other one.
-fn waits_for(own: &MessageTime, other: &MessageTime, offset_ns: i128) -> u64 {
-    let begun = i128::from(other.begun_ns) + offset_ns;
-    if begun > own.ended_ns.into() {
+/// begins after its call has ended: then the library has taken the message. `other_begun`: on the clock of the rank that waits.
+fn waits_for(own: &MessageTime, other_begun: i128) -> u64 {
+    if other_begun > own.ended_ns.into() {
         return 0;
     }
-    u64::try_from(begun - i128::from(own.waits_ns)).unwrap_or(0)
+    u64::try_from(other_begun - i128::from(own.waits_ns)).unwrap_or(0)
 }
 
 /// A stream that its ranks number alike: as its sender knows it, and the messages that both timed, on the sender and on the receiver.
@@ -233,8 +248,31 @@ struct Flow {
     messages: u64,
     compared: u64,
     error_ns: u64,
-    /// The waits that count, in ns, and in which calls.
-    waited: Vec<(u64, WaitingCalls)>,
+    /// The waits that count.
+    waited: Vec<CountedWait>,
+}
+
+/// How long a rank waited, how long of that in the wrong order, and in which calls.
+struct CountedWait {
+    ns: u64,
+    wrong_order_ns: u64,
+    calls: WaitingCalls,
+}
+
+/// A call of a rank that ends messages.
+struct CallOfRank<'a> {
+    longest: &'a MessageWait,
+    /// When the last message was sent that it receives, on the clock of the rank.
+    sent: Option<i128>,
+}
+
+impl CallOfRank<'_> {
+    /// How long a wait in the call before this one was while all was there for this one.
+    fn comes_before(&self, wait: &MessageWait) -> u64 {
+        let (waits, ended) = wait.call;
+        let Some(sent) = self.sent.filter(|_| self.longest.call.0 >= ended) else { return 0 };
+        u64::try_from(wait.other_begun - sent.max(waits.into())).unwrap_or(0)
+    }
 }
 
 /// The numbers of the calls in which a rank waits, and in which the other one began the message.
@@ -247,6 +285,8 @@ struct MessageWait {
     flow: usize,
     ns: u64,
     calls: WaitingCalls,
+    /// When the other one began the message, on the clock of this rank.
+    other_begun: i128,
 }
 
 /// Seconds, and the error.
@@ -282,8 +322,8 @@ impl Flow {
         let (all, compared) = (self.messages as f64, self.compared as f64);
         let each = all / compared;
         let seconds = |ns: u64| ns as f64 * 1e-9;
-        let sum: f64 = self.waited.iter().map(|(ns, _)| seconds(*ns)).sum();
-        let squares: f64 = self.waited.iter().map(|(ns, _)| seconds(*ns) * seconds(*ns)).sum();
+        let sum: f64 = self.waited.iter().map(|of| seconds(of.ns)).sum();
+        let squares: f64 = self.waited.iter().map(|of| seconds(of.ns) * seconds(of.ns)).sum();
         let variance = if self.compared >= self.messages {
             Some(0.0)
         } else if self.compared > 1 {
@@ -299,13 +339,61 @@ impl Flow {
     }
 }
 
+/// The rank that waits, the one that is late, and what that was to do.
+type PairKey = (u32, u32, MessageDirection);
+
 /// What flows of a pair of ranks have in common.
 struct PairSum {
     estimate: WaitEstimate,
     messages: u64,
     compared: u64,
+    wrong_order_s: f64,
     /// By the calls, seconds.
     places: BTreeMap<WaitingCalls, f64>,
+}
+
+impl PairSum {
+    /// The calls in which the rank waited most, and the seconds.
+    fn most(&self) -> (WaitingCalls, f64) {
+        let most = self.places.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        most.map_or(((0, 0), 0.0), |(calls, seconds)| (*calls, *seconds))
+    }
+}
+
+/// A pair that is shown, with the calls in which the rank waits and the other one is late.
+struct ShownPair<'a> {
+    key: PairKey,
+    sum: &'a PairSum,
+    calls: [Option<&'a CalledAt>; 2],
+    share_there: f64,
+}
+
+impl ShownPair<'_> {
+    /// `places`: sorted.
+    fn described(&self, places: &[&Place]) -> PairWaiting {
+        let place = |called: Option<&CalledAt>| {
+            let place = called.and_then(|called| called.place.as_ref());
+            MessagePlace {
+                function: called.map(|called| called.function.clone()).unwrap_or_default(),
+                call: place.and_then(|place| places.binary_search(&place).ok()),
+            }
+        };
+        let (rank, late_rank, late) = self.key;
+        let [waits, late_call] = self.calls.map(place);
+        PairWaiting {
+            rank,
+            late_rank,
+            late,
+            waiting_s: self.sum.estimate.waiting_s,
+            waiting_error_s: self.sum.estimate.error_s(),
+            messages: self.sum.messages,
+            compared: self.sum.compared,
+            waits,
+            late_call,
+            share_there: self.share_there,
+            wrong_order_s: self.sum.wrong_order_s,
+        }
+    }
 }
 
 /// `numbers`: of messages that were sent, that are paired, and that were compared.
@@ -315,26 +403,29 @@ fn summary(
     calls: &BTreeMap<u32, Vec<CalledAt>>,
 ) -> MessageWaitingSummary {
     let [messages, paired, compared] = numbers;
-    let mut pairs: BTreeMap<(u32, u32, MessageDirection), PairSum> = BTreeMap::new();
+    let mut pairs: BTreeMap<PairKey, PairSum> = BTreeMap::new();
     for flow in flows {
         let pair = pairs.entry((flow.rank, flow.late_rank, flow.late)).or_insert(PairSum {
             estimate: WaitEstimate::NONE,
             messages: 0,
             compared: 0,
+            wrong_order_s: 0.0,
             places: BTreeMap::new(),
         });
         pair.estimate = pair.estimate.plus(flow.estimate());
         pair.messages = pair.messages.saturating_add(flow.messages);
         pair.compared += flow.compared;
         let each_s = 1e-9 * flow.messages as f64 / flow.compared as f64;
-        for (ns, calls) in &flow.waited {
+        for CountedWait { ns, wrong_order_ns, calls } in &flow.waited {
             *pair.places.entry(*calls).or_default() += *ns as f64 * each_s;
+            pair.wrong_order_s += *wrong_order_ns as f64 * each_s;
         }
     }
     let total = |late: MessageDirection| {
         let of = pairs.iter().filter(|((.., own), _)| *own == late);
         of.fold(WaitEstimate::NONE, |sum, (_, pair)| sum.plus(pair.estimate))
     };
+    let all_in_wrong_order_s = pairs.values().map(|pair| pair.wrong_order_s).sum();
     let (senders, receivers) = (total(MessageDirection::Sent), total(MessageDirection::Received));
     let mut rows: Vec<_> = pairs.iter().filter(|(_, pair)| pair.estimate.waiting_s > 0.0).collect();
     sort_by(&mut rows, |(_, one), (_, other)| {
@@ -345,42 +436,22 @@ fn summary(
         let at = (number as usize).checked_sub(1)?;
         calls.get(&rank)?.get(at)
     };
-    // Where each waited most, and for what.
-    let most = |((rank, late_rank, _), pair): &(&(u32, u32, MessageDirection), &PairSum)| {
-        let first = pair.places.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        let ((waits, late), seconds) = first.map_or(((0, 0), 0.0), |(calls, of)| (*calls, *of));
-        let places = [called_at(*rank, waits), called_at(*late_rank, late)];
-        (places, seconds / pair.estimate.waiting_s)
-    };
-    let shown: Vec<_> = rows.iter().map(most).collect();
-    let called = shown.iter().flat_map(|(places, _)| places).flatten();
+    let shown: Vec<ShownPair> = rows
+        .into_iter()
+        .map(|(key, sum)| {
+            let (rank, late_rank, _) = *key;
+            let ((waits, late), seconds) = sum.most();
+            let calls = [called_at(rank, waits), called_at(late_rank, late)];
+            ShownPair { key: *key, sum, calls, share_there: seconds / sum.estimate.waiting_s }
+        })
+        .collect();
+    let called = shown.iter().flat_map(|pair| pair.calls).flatten();
     let mut places: Vec<&Place> = called.filter_map(|called| called.place.as_ref()).collect();
     places.sort_unstable();
     places.dedup();
     let load_map = load_map(places.iter().copied());
     let addresses: Vec<CodeAddress> = places.iter().map(|place| place.code_in(&load_map)).collect();
-    let place = |called: Option<&CalledAt>| MessagePlace {
-        function: called.map(|called| called.function.clone()).unwrap_or_default(),
-        call: called
-            .and_then(|called| called.place.as_ref())
-            .and_then(|place| places.binary_search(&place).ok()),
-    };
-    let pair = |(((rank, late_rank, late), pair), ([waits, late_call], share_there)): (
-        &(&(u32, u32, MessageDirection), &PairSum),
-        &([Option<&CalledAt>; 2], f64),
-    )| PairWaiting {
-        rank: *rank,
-        late_rank: *late_rank,
-        late: *late,
-        waiting_s: pair.estimate.waiting_s,
-        waiting_error_s: pair.estimate.error_s(),
-        messages: pair.messages,
-        compared: pair.compared,
-        waits: place(*waits),
-        late_call: place(*late_call),
-        share_there: *share_there,
-    };
-    let pairs = rows.iter().zip(&shown).map(pair).collect();
+    let pairs = shown.iter().map(|pair| pair.described(&places)).collect();
     MessageWaitingSummary {
         messages,
         paired,
@@ -389,6 +460,7 @@ fn summary(
         late_senders_error_s: senders.error_s(),
         late_receivers_s: receivers.waiting_s,
         late_receivers_error_s: receivers.error_s(),
+        wrong_order_s: all_in_wrong_order_s,
         pairs,
         addresses,
         load_map,

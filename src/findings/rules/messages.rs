@@ -177,10 +177,15 @@ pub(super) fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
             },
             taken("time in receives and waits", in_calls, "gyan report"),
         ];
-        let advice = vec![
+        let mut advice = vec![
             say("send earlier, or give the receivers something to do meanwhile"),
             command("see which calls wait", "gyan report --sites DIR"),
         ];
+        if run.summary.message_waiting.is_none() {
+            advice.push(say(
+                "to see who waits for whom, run it with GYAN_WAITING_MESSAGES=on and then gyan report --waiting",
+            ));
+        }
         let functions = worst.map(|call| call.name.clone()).into_iter().collect();
         let wait = in_calls.at_most(wait_s);
         let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, wait));

@@ -84,6 +84,7 @@ pub(crate) const RULES: &[Rule] = rules! {
     "long-searches": Program, "match attempts for each receive", messages::long_searches;
     "eager-limit": Run, "the time in sends; bytes in the queue of unexpected messages grow",
         messages::eager_limit;
+    "wrong-order": Program, "the waiting while a message is there", partners::wrong_order;
     "late-senders": Program, "the waiting of receives, or the load balance",
         partners::late_senders;
     "late-receivers": Program, "the number of unexpected messages",

@@ -1,6 +1,6 @@
 //! Who waits for whom in messages: known where both ranks timed enough of them, else taken from queues (`messages`).
 
-use gyan_results::{Evidence, Fidelity, MessageDirection, Quantity};
+use gyan_results::{Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity};
 
 use super::{RECEIVES, RuleMatch, SENDS, WAITS, messages, percent};
 use crate::findings::account::Cause;
@@ -10,6 +10,9 @@ use crate::words::seconds;
 
 /// Messages are judged by those that were compared if they are so many of all.
 const COMPARED: f64 = 0.6;
+
+/// What shows it.
+const SHOWN: &str = "gyan report --waiting";
 
 /// Less of the run is no finding.
 const LEAST_SHARE: f64 = 0.05;
@@ -29,13 +32,71 @@ pub(super) fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
         .unwrap_or_else(|| messages::late(run, Quantity::LateReceivers))
 }
 
-/// None where too few messages were compared. `late`: what the late rank does with them.
-fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
+/// How long ranks waited for each other, where enough messages were compared.
+fn compared<'r>(run: &RunFacts<'r>) -> Option<&'r MessageWaitingSummary> {
     let waiting = run.summary.message_waiting.as_ref()?;
     let (all, paired) = (waiting.messages as f64, waiting.paired as f64);
-    if all <= 0.0 || paired < COMPARED * all {
-        return None;
+    (all > 0.0 && paired >= COMPARED * all).then_some(waiting)
+}
+
+/// How many messages that was.
+fn messages_compared(waiting: &MessageWaitingSummary) -> [Evidence; 2] {
+    let exact = |what: &str, number: u64| exact(what, number as f64, "", SHOWN);
+    [exact("messages that were compared", waiting.paired), exact("messages", waiting.messages)]
+}
+
+/// Seconds of waiting, with their error.
+fn waited(what: &str, seconds: f64, error: Option<f64>) -> Evidence {
+    let is_exact = error == Some(0.0);
+    Evidence {
+        known: if is_exact { Fidelity::Exact } else { Fidelity::Estimated },
+        error: error.filter(|_| !is_exact),
+        ..exact(what, seconds, "s", SHOWN)
     }
+}
+
+/// A rank waits for a message while the one that it receives next is there.
+pub(super) fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
+    let Some(waiting) = compared(run) else { return Vec::new() };
+    let error = waiting.late_senders_error_s;
+    let functions = [RECEIVES, WAITS].concat();
+    let in_calls = run.time(&functions);
+    let wait = Time { seconds: waiting.wrong_order_s, error }.at_most(in_calls.seconds);
+    let most =
+        waiting.pairs.iter().max_by(|one, other| one.wrong_order_s.total_cmp(&other.wrong_order_s));
+    let Some(pair) = most.filter(|_| run.share(wait.seconds) >= LEAST_SHARE) else {
+        return Vec::new();
+    };
+    let (rank, late_rank) = (pair.rank, pair.late_rank);
+    let share = percent(run.share(wait.seconds));
+    let place = run.with_place_of(&pair.waits);
+    let title = format!(
+        "messages are received in the wrong order: {share} of the run, ranks wait for one while the one that they receive \
+         next is there, most rank {rank} for rank {late_rank} in {place}"
+    );
+    let what = "waiting while the next message was there";
+    let mut evidence = vec![waited(what, waiting.wrong_order_s, error)];
+    evidence.extend(messages_compared(waiting));
+    let advice = vec![
+        say(
+            "post the receives before, and take messages as they come (MPI_Waitany, MPI_Waitsome), or receive them in the other \
+             order",
+        ),
+        command("see who waits for whom", "gyan report --waiting DIR"),
+    ];
+    vec![RuleMatch {
+        title,
+        at_stake: Some(run.stake(&functions, Cause::Any, wait)),
+        evidence,
+        advice,
+        functions: vec![pair.waits.function.clone()],
+        ranks: vec![rank],
+    }]
+}
+
+/// None where too few messages were compared. `late`: what the late rank does with them.
+fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
+    let waiting = compared(run)?;
     let (waiting_s, error, whom, verb, own, remedy) = match late {
         MessageDirection::Sent => (
             waiting.late_senders_s,
@@ -79,18 +140,9 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
              {late_place}"
         )
     };
-    let shown = "gyan report --waiting";
-    let is_exact = error == Some(0.0);
-    let evidence = vec![
-        Evidence {
-            known: if is_exact { Fidelity::Exact } else { Fidelity::Estimated },
-            error: error.filter(|_| !is_exact),
-            ..exact(&format!("waiting for {whom}"), waiting_s, "s", shown)
-        },
-        exact("messages that were compared", paired, "", shown),
-        exact("messages", all, "", shown),
-        taken("time in functions that wait for them", in_calls, "gyan report"),
-    ];
+    let mut evidence = vec![waited(&format!("waiting for {whom}"), waiting_s, error)];
+    evidence.extend(messages_compared(waiting));
+    evidence.push(taken("time in functions that wait for them", in_calls, "gyan report"));
     let mut ranks = vec![late_rank, rank];
     ranks.sort_unstable();
     Some(vec![RuleMatch {

@@ -1,6 +1,6 @@
 //! How long do ranks wait for each other in messages, and in which calls?
 
-use gyan_results::{MessageDirection, MessagePlace, MessageWaitingSummary, PairWaiting};
+use gyan_results::{Fidelity, MessageDirection, MessagePlace, MessageWaitingSummary, PairWaiting};
 
 use crate::document::data::{columns, word};
 use crate::document::limits::{first_rows, more_rows};
@@ -58,6 +58,12 @@ pub(super) fn table<'r>(of: &'r ReportInput, all: bool) -> Option<Section<'r>> {
     let (pairs, cut_off) = first_rows(waiting.pairs.iter().collect::<Vec<&PairWaiting>>(), all);
     let mut notes = more_rows(cut_off);
     notes.push(totals(waiting));
+    if waiting.wrong_order_s > 0.0 {
+        let wrong = Amount { fidelity: Fidelity::Estimated, ..seconds(waiting.wrong_order_s) };
+        let while_there =
+            " of it while the message was there that the receiver received next (wrong order)";
+        notes.push(line![wrong, while_there]);
+    }
     if paired < messages {
         let why = " messages are compared: not those of persistent operations, on communicators that gyan cannot \
                    name, or received from any rank or with any tag";
@@ -134,4 +140,6 @@ columns! { (of, pair) in (&ReportInput<'_>, &PairWaiting);
     column(late_place: Text) => of.message_place(&pair.late_call),
     // The part of the waiting that is there.
     required(share_there: Double) => pair.share_there,
+    // Seconds of the waiting while the message was there that was received next.
+    required(wrong_order_s: Double) => pair.wrong_order_s,
 }

@@ -153,7 +153,9 @@ pub(crate) fn waited_for(summary: &Summary, function: &str) -> Option<WaitedFor>
             }),
         }
     }
-    late.iter_mut().for_each(|of| of.waiting_share /= all_s);
+    for of in &mut late {
+        of.waiting_share /= all_s;
+    }
     late.sort_by(|one, other| other.waiting_share.total_cmp(&one.waiting_share));
     is_much(all_s).then(|| most_waited_for(&late)).flatten()
 }

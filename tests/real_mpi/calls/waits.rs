@@ -29,9 +29,9 @@ pub(crate) fn keep(test: &str, mpi: &str, rows: &[InjectedWait]) {
 }
 
 /// Those of a test with all of these MPIs.
-pub(crate) fn kept(test: &str, mpis: &[&str]) -> Vec<InjectedWait> {
+pub(crate) fn kept(of: &str, mpis: &[&str]) -> Vec<InjectedWait> {
     let read = |mpi: &&str| -> Vec<InjectedWait> {
-        let file = directory().join(format!("{test}-{mpi}.json"));
+        let file = directory().join(format!("{of}-{mpi}.json"));
         let text = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         serde_json::from_slice(&text).unwrap()
     };

@@ -19,6 +19,9 @@ const PERUSE: Start = Start {
     environment: &[("GYAN_EVENTS", "peruse"), ("OMPI_MCA_pml", "ob1")],
     ..start(OPENMPI_SPC)
 };
+/// Messages that both ranks time.
+const MESSAGES: Start =
+    Start { environment: &[("GYAN_WAITING_MESSAGES", "on")], ..start(OPENMPI5) };
 const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
 const COPIED: Start = Start { set: &["btl_vader_single_copy_mechanism=none"], ..start(OPENMPI4) };
 const TCP: Start = Start { set: &["btl=tcp,self"], ..start(OPENMPI4) };
@@ -211,6 +214,22 @@ pub(super) const CASES: &[Case] = &[
             },
         )],
         ..Case::of("flooded", PERUSE)
+    },
+    Case {
+        functions: &["MPI_Recv"],
+        ranks: &[0],
+        // 30 ms in each of 39 steps.
+        evidence: &[("waiting while the next message was there", 1.1, 1.8)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "waiting while the next message was there",
+                of: |summary| summary.message_waiting.as_ref().map(|of| of.wrong_order_s),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("wrong-order", MESSAGES)
     },
     Case {
         functions: &["MPI_Recv"],

@@ -347,7 +347,7 @@ fn in_scope(
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let begun = streams::now();
     let result = next();
-    let called = Called { function: entry.function, caller, begun, ended: streams::now() };
+    let this_call = Called { function: entry.function, caller, begun, ended: streams::now() };
     if entry.started.is_some() && result == 0 {
         if scope.is_alone() {
             has_begun();
@@ -360,9 +360,9 @@ fn in_scope(
     if let Some(message) = entry.message.filter(|_| streams::is_on())
         && (scope.is_alone() && result == 0)
     {
-        streams::exchanged(message, arguments, called);
+        streams::exchanged(message, arguments, this_call);
     }
-    entry.effect.after(&scope, arguments, change, result == 0, noted, called);
+    entry.effect.after(&scope, arguments, change, result == 0, noted, this_call);
     result
 }
 

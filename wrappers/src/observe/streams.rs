@@ -66,9 +66,9 @@ pub(crate) struct MessageArguments {
 impl MessageArguments {
     /// None for any other function, and for those that prepare an operation that is started by another call.
     pub(crate) const fn new(function: &str, names: &[&str]) -> Option<MessageArguments> {
-        let name = match function.as_bytes() {
-            [name @ .., b'_', b'c'] => name,
-            name => name,
+        let name = match function.as_bytes().split_last_chunk() {
+            Some((name, b"_c")) => name,
+            _ => function.as_bytes(),
         };
         let is_message = matches!(
             name,
@@ -565,7 +565,7 @@ mod tests {
                 }
             }
             assert!(tally.times.len() <= STREAM_TIMES_AT_MOST);
-            let expected: Vec<u64> = (0..)
+            let expected: Vec<u64> = (0..messages)
                 .map(|block| Waiting::timed_call(tally.level, block))
                 .take_while(|number| *number < messages)
                 .collect();

@@ -208,8 +208,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
-        waiting::begin(config.waiting);
-        begin_messages(&mut config, is_world, threaded);
+        begin_waiting(&mut config, is_world && !threaded);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -283,9 +282,9 @@ impl Beginning {
     }
 }
 
-/// From now on messages are timed, if that is wanted and possible.
-fn begin_messages(config: &mut Config, is_world: bool, threaded: bool) {
-    let is_possible = is_world && !threaded;
+/// From now on collectives and messages are timed, if that is wanted. `is_possible`: for messages.
+fn begin_waiting(config: &mut Config, is_possible: bool) {
+    waiting::begin(config.waiting);
     streams::begin(config.waiting_messages && is_possible);
     if config.waiting_messages && !is_possible {
         config.warnings.push(

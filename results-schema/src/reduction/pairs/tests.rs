@@ -53,7 +53,7 @@ impl Simulated {
             let transfer = 64 * random.u64(10..40);
             let came = begun.max(if is_eager { 0 } else { posted }) + transfer;
             let left = if is_eager { begun + transfer } else { came };
-            let received = came.max(posted) + transfer;
+            let ended = came.max(posted) + transfer;
             if begun > posted {
                 self.waits(receiver, sender, 0, begun - posted);
             } else if !is_eager && posted > begun {
@@ -61,9 +61,9 @@ impl Simulated {
             }
             // The calls: 1 sends, 2 receives, 3 waits for both.
             let sent = time([begun, begun, left], 1, 1);
-            let got = time([posted, posted, received], 2, 2);
+            let got = time([posted, posted, ended], 2, 2);
             self.sent.push(Sent { sender, receiver, tag: 7, times: [sent, got] });
-            (now[sender], now[receiver]) = (left, received);
+            (now[sender], now[receiver]) = (left, ended);
         }
     }
 
@@ -219,6 +219,43 @@ fn of_the_messages_that_one_call_waits_for_the_last_one_counts() {
     for (pair, truth) in &program.truth {
         assert!(is_near(by_pair[pair], truth[0]), "{pair:?}");
     }
+}
+
+/// Rank 0 receives from rank 1, which is late, and then from rank 2, whose message is there already, or not.
+#[test]
+fn messages_that_are_there_while_a_rank_waits_for_another_one_are_received_in_the_wrong_order() {
+    let mut random = fastrand::Rng::with_seed(41);
+    let mut program = Simulated::new(3, vec![5; 3]);
+    let (mut now, mut truth_s) = (1_000_000_u64, 0.0);
+    for _ in 0..200 {
+        let at = now;
+        let [first, late, other] = [0, 0, 0].map(|_| at + 64 * random.u64(0..10_000));
+        let received = first.max(late) + 640;
+        let then = received + 64 * random.u64(1..100);
+        let ended = then.max(other) + 640;
+        program.sent.extend([
+            Sent {
+                sender: 1,
+                receiver: 0,
+                tag: 7,
+                times: [time([late, late, late + 64], 1, 1), time([first, first, received], 2, 2)],
+            },
+            Sent {
+                sender: 2,
+                receiver: 0,
+                tag: 7,
+                times: [time([other, other, other + 64], 1, 1), time([then, then, ended], 2, 2)],
+            },
+        ]);
+        // By definition: it waits, and could have received the other one.
+        truth_s += late.saturating_sub(first.max(other)) as f64 * 1e-9;
+        now = ended;
+    }
+    let found = program.found(&[2, 0, 1], &[0; 3]);
+    assert!(is_near(found.wrong_order_s, truth_s), "{} {truth_s} {found:?}", found.wrong_order_s);
+    assert!(truth_s > 1e-3 && found.wrong_order_s < found.late_senders_s);
+    let of_pairs: f64 = found.pairs.iter().map(|pair| pair.wrong_order_s).sum();
+    assert!(is_near(of_pairs, truth_s));
 }
 
 #[test]
