@@ -175,7 +175,8 @@ impl<'a> RunFacts<'a> {
 
     /// `MPI_Recv at halo.c:31`, or the name only.
     pub(super) fn with_place_of(&self, call: &MessagePlace) -> String {
-        match call.call.and_then(|at| self.places.of_messages.get(at)) {
+        let place = call.call.and_then(|at| self.places.of_messages.get(at));
+        match place.filter(|place| !place.is_empty()) {
             Some(place) => format!("{} at {place}", call.function),
             None => call.function.clone(),
         }

@@ -95,7 +95,8 @@ impl<'a> ReportInput<'a> {
 
     /// `halo.c:31`, if it is known where that is.
     pub(crate) fn message_place(&self, call: &MessagePlace) -> Option<&str> {
-        self.message_places().0.get(call.call?).map(String::as_str)
+        let place = self.message_places().0.get(call.call?)?;
+        (!place.is_empty()).then_some(place)
     }
 
     pub(crate) fn queues(&self) -> &[QueueRow] {

@@ -17,6 +17,8 @@ const FUNCTIONS_AT_MOST: usize = 6;
 const SHARE_AT_LEAST: f64 = 0.001;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
+/// So much shorter are they beside a column that says for whom ranks wait.
+const FOR_WAITS: usize = 4;
 
 /// Where the time goes.
 pub(super) const TIME: Part = Part { option: None, table: None, block: Some(block) };
@@ -150,6 +152,9 @@ pub(super) fn average_rank<'a>(
     }
     let mut columns = texts(["AVERAGE RANK"]);
     columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
+    let waits: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
+    let has_waits = waits.iter().any(Option::is_some);
+    let place_at_most = PLACE_AT_MOST - if has_waits { FOR_WAITS } else { 0 };
     if has_places {
         columns.extend(texts(["WHERE MOST"]));
         for cells in &mut rows {
@@ -157,13 +162,12 @@ pub(super) fn average_rank<'a>(
                 Some(Value::Text(name)) => places.remove(name.as_ref()),
                 _ => None,
             };
-            cells.push(place.map_or("".into(), |place| place.in_short(PLACE_AT_MOST).into()));
+            cells.push(place.map_or("".into(), |place| place.in_short(place_at_most).into()));
         }
     }
-    let names: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
-    if names.iter().any(Option::is_some) {
+    if has_waits {
         columns.extend(texts(["WAITS FOR"]));
-        for (cells, whom) in rows.iter_mut().zip(names) {
+        for (cells, whom) in rows.iter_mut().zip(waits) {
             cells.push(whom.map_or("".into(), WaitedFor::in_words));
         }
     }

@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
                     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
                     break;
                 case SSEND:
-                    MPI_Ssend(&buffer, 1, MPI_INT, 1, kind, comm); /* waits */
+                    MPI_Ssend(&buffer, 1, MPI_INT, 1, kind, comm);
                     break;
                 case SENDRECV:
                     MPI_Sendrecv(&buffer, 1, MPI_INT, 1, kind, others, 1, MPI_INT, 1, kind, comm, MPI_STATUS_IGNORE);
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
             } else if (place == 1) {
                 switch (kind) {
                 case SSEND:
-                    MPI_Recv(&buffer, 1, MPI_INT, 0, kind, comm, MPI_STATUS_IGNORE); /* late */
+                    MPI_Recv(&buffer, 1, MPI_INT, 0, kind, comm, MPI_STATUS_IGNORE);
                     break;
                 case SENDRECV:
                     MPI_Sendrecv(&buffer, 1, MPI_INT, 0, kind, others, 1, MPI_INT, 0, kind, comm, MPI_STATUS_IGNORE);
@@ -118,13 +118,14 @@ int main(int argc, char **argv) {
         for (int i = 0; i < ROUNDS; i++)
             for (int r = 0; r < size; r++) {
                 double most = 0, *longest = NULL;
-                for (int m = 0; m < 2; m++)
-                    for (int side = SENDER; side <= RECEIVER; side++) {
+                /* A late sender before a receiver that is as late. */
+                for (int side = RECEIVER; side >= SENDER; side--)
+                    for (int m = 0; m < 2; m++) {
                         int other = messages[kind][m][!side];
                         if (messages[kind][m][side] != r)
                             continue;
                         double wait = waited(of_ranks[r][kind][i][m], of_ranks[other][kind][i][m]);
-                        if (wait > most) {
+                        if (wait > (side == SENDER ? 1.01 * most : most)) {
                             most = wait;
                             longest = &seconds[r][other][side];
                         }

@@ -1,10 +1,12 @@
 //! How long ranks wait for each other in messages equals what a program finds from its own clock (tests/programs/pairs.c).
 
+use std::fs;
+
 use gyan_results::{MessageDirection, MessageWaitingSummary, PairWaiting};
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, MPICH, Mpi, OPENMPI, Profiled, gyan, line_of, run};
+use crate::common::{BED, MPICH, Mpi, OPENMPI, Profiled, gyan, root, run};
 
 const RANKS: usize = 3;
 const ON: (&str, &str) = ("GYAN_WAITING_MESSAGES", "on");
@@ -59,29 +61,32 @@ fn checked(run: &Profiled, what: &str) -> (Vec<Truth>, MessageWaitingSummary) {
     (truth, found)
 }
 
-/// Whom the others waited for, and where, is known whatever else the machine did: 20 ms in each of 20 calls.
-fn is_late(found: &MessageWaitingSummary, waiting: u32, late: u32, what: &str) {
-    let of = |direction| {
-        let is_it = |pair: &&PairWaiting| {
-            (pair.rank, pair.late_rank, pair.late) == (waiting, late, direction)
-        };
-        found.pairs.iter().find(is_it).unwrap_or_else(|| panic!("{what} {found:?}"))
+/// The longest waiting is that of the program, for the same rank, and it is known where, whatever else the machine did.
+fn is_late(truth: &[Truth], found: &MessageWaitingSummary, [waiting, late]: [u32; 2], what: &str) {
+    let mut truth: Vec<&Truth> = truth.iter().collect();
+    truth.sort_by(|one, other| other.3.total_cmp(&one.3));
+    let (longest, pair) = (truth[0], &found.pairs[0]);
+    let is_clear = truth.get(1).is_none_or(|next| longest.3 > (1.0 + 2.0 * OFF) * next.3 + OFF_S);
+    let expected = (longest.0, longest.1, longest.2);
+    assert!(!is_clear || (pair.rank, pair.late_rank, pair.late) == expected, "{what} {found:?}");
+    let is_it = |pair: &&PairWaiting| {
+        (pair.rank, pair.late_rank, pair.late) == (waiting, late, MessageDirection::Received)
     };
-    let (sender, receiver) = (of(MessageDirection::Sent), of(MessageDirection::Received));
-    assert!(sender.waiting_s >= 3.0 * 20.0 * 0.02 && receiver.waiting_s >= 20.0 * 0.02, "{what}");
-    assert_eq!(receiver.late_call.function, "MPI_Recv", "{what}");
-    assert!(sender.waits.call.is_some() && receiver.late_call.call.is_some(), "{what} {found:?}");
+    let receiver = found.pairs.iter().find(is_it).unwrap_or_else(|| panic!("{what} {found:?}"));
+    assert_eq!(receiver.late_call.function, "MPI_Recv", "{what} {found:?}");
+    assert!(receiver.waits.call.is_some() && receiver.late_call.call.is_some(), "{what} {found:?}");
 }
 
-fn with_lines(mpi: Mpi) -> Profiled {
-    Profiled::preloaded(mpi, RANKS, &mpi.compiled("pairs", &["-g"]), &[], &[ON])
+/// `program`: its arguments.
+fn ran(mpi: Mpi, program: &[&str], settings: &[(&str, &str)]) -> Profiled {
+    Profiled::preloaded(mpi, RANKS, &mpi.compiled("pairs", &["-g"]), program, settings)
 }
 
 fn pairs_are_found(mpi: Mpi) {
-    let run = with_lines(mpi);
+    let run = ran(mpi, &[], &[ON]);
     let what = format!("{mpi:?}");
     let (truth, found) = checked(&run, &what);
-    is_late(&found, 0, 1, &what);
+    is_late(&truth, &found, [0, 1], &what);
     let row = |(pattern, late): (&str, MessageDirection)| {
         let injected = truth.iter().find(|of| (of.0, of.1, of.2) == (0, 1, late)).unwrap();
         let pair = found.pairs.iter().find(|pair| pair.rank == 0 && pair.late == late).unwrap();
@@ -109,20 +114,28 @@ fn waiting_in_messages_is_that_of_its_definition() {
 #[test]
 fn ranks_are_those_of_the_world_whatever_the_communicator() {
     for mpi in [OPENMPI, MPICH] {
-        let run = Profiled::run(mpi, RANKS, &["pairs", "reverse"], &[ON]);
+        let run = ran(mpi, &["reverse"], &[ON]);
         let what = format!("{mpi:?} in reverse order");
-        is_late(&checked(&run, &what).1, 2, 1, &what);
+        let (truth, found) = checked(&run, &what);
+        is_late(&truth, &found, [2, 1], &what);
     }
 }
 
 #[test]
 fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
-    let profiled = with_lines(OPENMPI);
+    let profiled = ran(OPENMPI, &[], &[ON]);
     let text = run(gyan().arg("report").arg(&profiled.directory).arg("--waiting")).stdout;
-    let [waits, late] = ["waits", "late"].map(|comment| line_of("pairs.c", comment));
-    for place in [format!("MPI_Ssend at pairs.c:{waits}"), format!("MPI_Recv at pairs.c:{late}")] {
-        assert!(text.contains(&place), "{place}\n{text}");
+    // Each line that it names calls the function that it names.
+    let source = fs::read_to_string(root().join("tests/programs/pairs.c")).unwrap();
+    let table = text.split("Waiting in messages").nth(1).unwrap();
+    let named: Vec<(&str, &str)> =
+        table.split("  ").filter_map(|cell| cell.trim().split_once(" at pairs.c:")).collect();
+    assert!(named.len() >= 4, "{text}");
+    for (function, line) in named {
+        let line: usize = line.parse().unwrap();
+        let code = source.lines().nth(line - 1).unwrap();
+        assert!(code.contains(&format!("{function}(")), "{function} {line}: {code}\n{text}");
     }
-    let off = Profiled::run(MPICH, RANKS, &["pairs"], &[]);
+    let off = ran(MPICH, &[], &[]);
     assert!(off.profiles().iter().all(|profile| profile.message_times.is_none()));
 }

@@ -240,6 +240,9 @@ pub(crate) enum Like {
 /// nothing is known of the parent, the first use of the new one decides. The call that makes it pays for it.
 #[cold]
 pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
+    if let Like::Part = like {
+        return;
+    }
     let bits = BITS.load(Ordering::Relaxed);
     let (parent, handle) = (parent & bits, child & bits);
     let Some((mpi, world)) = askable() else { return };
