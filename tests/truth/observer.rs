@@ -235,7 +235,7 @@ fn ends(
 /// is not in these times.
 fn exchanged(call: &Called, requests: &mut Range<usize>) {
     let (begun, ended) = (ticks(call.begun), ticks(call.ended));
-    let called = streams::Called { function: call.function, caller: 1, begun, ended };
+    let called = streams::CallTimes { function: call.function, caller: 1, begun, ended };
     let tag = i32::try_from(call.tag).unwrap();
     let sent = call.to.map(|to| (MessageDirection::Sent, Some(to), tag));
     let received = call.from.map(|from| (MessageDirection::Received, Some(from), tag));

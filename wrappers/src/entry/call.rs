@@ -19,7 +19,7 @@ use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{ArgumentKind, Function, Meeting, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
-use crate::observe::streams::{self, Called, MessageArguments};
+use crate::observe::streams::{self, CallTimes, MessageArguments};
 use crate::observe::waiting;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
@@ -180,7 +180,7 @@ impl Effect {
         change: ObjectChange,
         succeeded: bool,
         noted: Option<Noted>,
-        called: Called,
+        called: CallTimes,
     ) {
         match self {
             Effect::Moves(moved) if succeeded => {
@@ -347,7 +347,7 @@ fn in_scope(
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let begun = streams::now();
     let result = next();
-    let this_call = Called { function: entry.function, caller, begun, ended: streams::now() };
+    let this_call = CallTimes { function: entry.function, caller, begun, ended: streams::now() };
     if entry.started.is_some() && result == 0 {
         if scope.is_alone() {
             has_begun();

@@ -14,7 +14,7 @@ use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators::{self, Like};
 use crate::observe::objects;
 use crate::observe::pvars::LastReading;
-use crate::observe::streams::{self, Called};
+use crate::observe::streams::{self, CallTimes};
 use crate::run;
 
 /// What a call changes when it succeeds.
@@ -192,7 +192,7 @@ pub(crate) mod completes {
 
 impl ObjectChange {
     /// The call succeeded.
-    pub(crate) fn happened(self, called: Called) {
+    pub(crate) fn happened(self, called: CallTimes) {
         match self {
             ObjectChange::Nothing => {}
             ObjectChange::Comes { kind, at, parent } => {

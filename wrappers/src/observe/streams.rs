@@ -124,7 +124,7 @@ impl MessageArguments {
 
 /// A call that has ended, in ticks; where it came from, or 0.
 #[derive(Clone, Copy)]
-pub(crate) struct Called {
+pub(crate) struct CallTimes {
     pub(crate) function: Function,
     pub(crate) caller: usize,
     pub(crate) begun: u64,
@@ -138,7 +138,7 @@ struct CalledAt {
     address: usize,
 }
 
-impl Called {
+impl CallTimes {
     fn at(self) -> CalledAt {
         CalledAt { function: self.function.0, address: stacks::place_of(self.caller) }
     }
@@ -229,7 +229,7 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// The time for [`Called`]; 0 while nothing is timed.
+/// The time for [`CallTimes`]; 0 while nothing is timed.
 #[inline]
 pub(crate) fn now() -> u64 {
     if is_on() { clock::now() } else { 0 }
@@ -286,7 +286,7 @@ pub(crate) fn request_goes(request: Passed) {
 /// thread that is the only one that calls MPI.
 #[cold]
 #[inline(never)]
-pub(crate) fn exchanged(at: MessageArguments, arguments: Arguments, called: Called) {
+pub(crate) fn exchanged(at: MessageArguments, arguments: Arguments, called: CallTimes) {
     let Some(comm) = arguments.at(at.comm).comm() else { return };
     let of_direction = |place: Option<(u8, u8)>, direction| {
         let (peer, tag) = place?;
@@ -323,7 +323,7 @@ pub(crate) enum Ends {
     InAnother(Option<(Language, usize)>),
 }
 
-pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, called: Called) {
+pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes) {
     let timed = with_streams(|streams| {
         let mut timed = false;
         for (direction, peer, tag) in both.into_iter().flatten() {
@@ -348,12 +348,12 @@ pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, cal
 }
 
 /// A request has completed in this call.
-pub(crate) fn completed(language: Language, request: usize, called: Called) {
+pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
     with_streams(|streams| {
         let Some(message) = streams.pending.take(&(language, request)) else { return };
         let PendingMessage { stream, number, begun, begun_in } = message;
         let waits_in = streams.call_number(called.at());
-        let Called { begun: waits, ended, .. } = called;
+        let CallTimes { begun: waits, ended, .. } = called;
         let times = MessageTicks { begun, waits, ended, begun_in, waits_in };
         if let Some(tally) = streams.tallies.get_mut(stream) {
             let before = tally.times.len();
@@ -403,7 +403,7 @@ impl Streams {
     }
 
     /// Counts a message; returns whether it is timed.
-    fn took(&mut self, stream: usize, ends: Ends, called: Called) -> bool {
+    fn took(&mut self, stream: usize, ends: Ends, called: CallTimes) -> bool {
         let at_most = self.at_most;
         let Some(tally) = self.tallies.get_mut(stream) else { return false };
         let before = tally.times.len();
@@ -411,7 +411,7 @@ impl Streams {
             self.timed -= before - tally.times.len();
             return false;
         };
-        let Called { begun, ended, .. } = called;
+        let CallTimes { begun, ended, .. } = called;
         let begun_in = self.call_number(called.at());
         let Some(tally) = self.tallies.get_mut(stream) else { return false };
         match ends {
@@ -541,8 +541,8 @@ mod tests {
 
     const WORLD_HANDLE: usize = 0x4400_0000;
 
-    fn called(function: Function, begun: u64, ended: u64) -> Called {
-        Called { function, caller: 0x1000, begun, ended }
+    fn called(function: Function, begun: u64, ended: u64) -> CallTimes {
+        CallTimes { function, caller: 0x1000, begun, ended }
     }
 
     /// A message to or from a rank with tag 7.

@@ -14,7 +14,7 @@ struct Sent {
 }
 
 /// A program of some ranks, each on a host with a clock of its own, or all on one.
-struct Simulated {
+struct SimulatedMessages {
     ranks: usize,
     clocks: Vec<u64>,
     sent: Vec<Sent>,
@@ -31,9 +31,9 @@ fn rank_of(rank: usize) -> u32 {
     u32::try_from(rank).unwrap()
 }
 
-impl Simulated {
-    fn new(ranks: usize, clocks: Vec<u64>) -> Simulated {
-        Simulated { ranks, clocks, sent: Vec::new(), truth: BTreeMap::new() }
+impl SimulatedMessages {
+    fn new(ranks: usize, clocks: Vec<u64>) -> SimulatedMessages {
+        SimulatedMessages { ranks, clocks, sent: Vec::new(), truth: BTreeMap::new() }
     }
 
     fn waits(&mut self, rank: usize, late: usize, late_receiver: usize, ns: u64) {
@@ -179,7 +179,7 @@ fn is_near(one: f64, other: f64) -> bool {
 fn waiting_of_blocking_calls_is_that_of_its_definition() {
     let mut random = fastrand::Rng::with_seed(36);
     for is_eager in [false, true] {
-        let mut program = Simulated::new(4, vec![0; 4]);
+        let mut program = SimulatedMessages::new(4, vec![0; 4]);
         program.rings(600, is_eager, &mut random);
         let found = program.found(&[0, 1, 2, 3], &[0; 4]);
         assert_eq!(program.found(&[3, 1, 0, 2], &[0; 4]), found);
@@ -205,7 +205,7 @@ fn waiting_of_blocking_calls_is_that_of_its_definition() {
 #[test]
 fn of_the_messages_that_one_call_waits_for_the_last_one_counts() {
     let mut random = fastrand::Rng::with_seed(37);
-    let mut program = Simulated::new(5, vec![9; 5]);
+    let mut program = SimulatedMessages::new(5, vec![9; 5]);
     program.halos(200, &mut random);
     let found = program.found(&[0, 1, 2, 3, 4], &[0; 5]);
     // A rank that waits for one that begins a send and a receive at once waits for the send.
@@ -225,7 +225,7 @@ fn of_the_messages_that_one_call_waits_for_the_last_one_counts() {
 #[test]
 fn messages_that_are_there_while_a_rank_waits_for_another_one_are_received_in_the_wrong_order() {
     let mut random = fastrand::Rng::with_seed(41);
-    let mut program = Simulated::new(3, vec![5; 3]);
+    let mut program = SimulatedMessages::new(3, vec![5; 3]);
     let (mut now, mut truth_s) = (1_000_000_u64, 0.0);
     for _ in 0..200 {
         let at = now;
@@ -263,7 +263,7 @@ fn where_not_every_message_was_timed_the_truth_is_within_the_error() {
     let mut random = fastrand::Rng::with_seed(38);
     let mut outside = 0;
     for run in 0..60 {
-        let mut program = Simulated::new(3, vec![0; 3]);
+        let mut program = SimulatedMessages::new(3, vec![0; 3]);
         program.rings(9000, false, &mut random);
         let found = program.found(&[0, 1, 2], &[run % 5, 2, 3]);
         assert_eq!(found.paired, found.messages);
@@ -279,7 +279,7 @@ fn where_not_every_message_was_timed_the_truth_is_within_the_error() {
 #[test]
 fn messages_that_ranks_number_differently_are_not_compared() {
     let mut random = fastrand::Rng::with_seed(39);
-    let mut program = Simulated::new(2, vec![0; 2]);
+    let mut program = SimulatedMessages::new(2, vec![0; 2]);
     program.rings(300, false, &mut random);
     // Of one the receive named no sender.
     let mut receiver = program.of_rank(1, 0);
@@ -303,7 +303,7 @@ fn messages_that_ranks_number_differently_are_not_compared() {
 #[test]
 fn messages_that_come_before_they_are_sent_are_numbered_wrongly() {
     let mut random = fastrand::Rng::with_seed(40);
-    let mut program = Simulated::new(2, vec![0; 2]);
+    let mut program = SimulatedMessages::new(2, vec![0; 2]);
     program.rings(200, false, &mut random);
     // The receiver takes each for the one before it.
     let of_sender = program.of_rank(0, 0);
