@@ -71,12 +71,13 @@ fn newer_profiles() -> Vec<Value> {
             "function": "MPI_Allreduce", "communicator": "MPI_COMM_WORLD", "members": "00ff00ff00ff00ff",
             "ordinal": 0, "size": 4, "calls": 2, "level": 0, "times_ns": "A9J8"
         }]);
-        // The second message is not known.
+        // The second message is not known, nor are the calls of the first one.
         profile["message_times"] = json!({
             "clock": "0123456789abcdef", "sent_in_none": 0, "addresses": [], "load_map": [],
+            "calls": [{"function": "MPI_Isend"}, {"function": "MPI_Waitall"}],
             "streams": [{
                 "direction": "sent", "peer": 1, "tag": 7, "communicator": "0011223344556677", "messages": 3,
-                "level": 0, "times": "RAMApBDH", "function": "MPI_Send"
+                "level": 0, "times": "RAMAAApBDHBC"
             }]
         });
         profile["sites"] = json!({
@@ -337,7 +338,7 @@ fn expected_message_times(profile: &Value) -> Vec<Row> {
     const TIMES: [[u64; 4]; 2] = [[0, 16, 16, 28], [2, 56, 59, 66]];
     let mut rows = Vec::new();
     for of in list(&profile["message_times"], "streams") {
-        assert_eq!(of["times"], "RAMApBDH");
+        assert_eq!(of["times"], "RAMAAApBDHBC");
         for [message, begun, waits, ended] in TIMES {
             let mut row = Row::new();
             for key in ["direction", "peer", "tag", "communicator", "messages", "level"] {
@@ -346,6 +347,10 @@ fn expected_message_times(profile: &Value) -> Vec<Row> {
             row.insert("message".into(), message.into());
             for (key, units) in [("begun_ns", begun), ("waits_ns", waits), ("ended_ns", ended)] {
                 row.insert(key.into(), (64 * units).into());
+            }
+            for (key, function) in [("begun_in", "MPI_Isend"), ("waits_in", "MPI_Waitall")] {
+                let known = if message > 0 { function.into() } else { Value::Null };
+                row.insert(key.into(), known);
             }
             rows.push(keyed(profile, row));
         }
