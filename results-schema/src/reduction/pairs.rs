@@ -132,7 +132,7 @@ impl Pairs {
                     let call = (own.waits_ns, own.ended_ns);
                     let calls = (own.waits_in, other.begun_in);
                     let other_begun = i128::from(other.begun_ns) + offset_ns;
-                    let ns = waits_for(own, other_begun);
+                    let ns = waits_for(own, other_begun, error_ns);
                     MessageWait { rank, call, flow, ns, calls, other_begun }
                 }));
                 flows.push(Flow {
@@ -198,12 +198,19 @@ impl Merge for Pairs {
 }
 
 /// How long a rank waits until the other one begins, in ns, at most as long as its call takes. It does not wait for one that
-/// begins after its call has ended: then the library has taken the message. `other_begun`: on the clock of the rank that waits.
-fn waits_for(own: &MessageTime, other_begun: i128) -> u64 {
-    if other_begun > own.ended_ns.into() {
+/// begins after its call has ended: then the library has taken the message. `other_begun`: on the clock of the rank that waits; `error_ns`: how far that may be
+/// wrong.
+fn waits_for(own: &MessageTime, other_begun: i128, error_ns: u64) -> u64 {
+    let ended = i128::from(own.ended_ns);
+    if other_begun > ended + slack(error_ns) {
         return 0;
     }
-    u64::try_from(other_begun - i128::from(own.waits_ns)).unwrap_or(0)
+    u64::try_from(other_begun.min(ended) - i128::from(own.waits_ns)).unwrap_or(0)
+}
+
+/// How far two clocks may be apart that are wrong by so much, in ns.
+fn slack(error_ns: u64) -> i128 {
+    SAME_TIME_NS + i128::from(error_ns)
 }
 
 /// A stream that its ranks number alike: as its sender knows it, and the messages that both timed, on the sender and on the receiver.
@@ -231,7 +238,7 @@ fn compare(mut sent: StreamSide, mut received: StreamSide, clocks: &Clocks) -> O
     let messages: Vec<[MessageTime; 2]> =
         both.filter_map(|(sent, received)| Some([(*sent)?, (*received)?])).collect();
     // A message cannot come before it was sent.
-    let slack = SAME_TIME_NS + i128::from(error_ns);
+    let slack = slack(error_ns);
     let is_wrong = |[sent, received]: &&[MessageTime; 2]| {
         i128::from(received.ended_ns) + offset_ns + slack < sent.begun_ns.into()
     };

@@ -1,12 +1,14 @@
 //! How long ranks wait for each other in messages equals what a program finds from its own clock (tests/programs/pairs.c).
 
 use std::fs;
+use std::path::Path;
 
 use gyan_results::{MessageDirection, MessageWaitingSummary, PairWaiting};
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, MPICH, Mpi, OPENMPI, Profiled, gyan, root, run};
+use crate::common::{BED, MPICH, Mpi, OPENMPI, Outcome, Profiled, gyan, root, run};
+use crate::matrix::{self, Column};
 
 const RANKS: usize = 3;
 const ON: (&str, &str) = ("GYAN_WAITING_MESSAGES", "on");
@@ -124,7 +126,7 @@ fn ranks_are_those_of_the_world_whatever_the_communicator() {
 #[test]
 fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
     let profiled = ran(OPENMPI, &[], &[ON]);
-    let text = run(gyan().arg("report").arg(&profiled.directory).arg("--waiting")).stdout;
+    let text = report(["report", "--waiting"], &profiled.directory).stdout;
     // Each line that it names calls the function that it names.
     let source = fs::read_to_string(root().join("tests/programs/pairs.c")).unwrap();
     let table = text.split("Waiting in messages").nth(1).unwrap();
@@ -138,4 +140,32 @@ fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
     }
     let off = ran(MPICH, &[], &[]);
     assert!(off.profiles().iter().all(|profile| profile.message_times.is_none()));
+}
+
+/// It asks for `MPI_THREAD_MULTIPLE`, and one thread sends and receives.
+#[test]
+fn of_a_program_in_python_the_lines_are_known() {
+    let program = root().join("tests/programs/late.py");
+    let source = fs::read_to_string(&program).unwrap();
+    let place = |comment: &str| {
+        let line = source.lines().position(|line| line.ends_with(&format!("# {comment}"))).unwrap();
+        format!("late.py:{}", line + 1)
+    };
+    for mpi in matrix::with(Column::Mpi4py) {
+        let arguments = [&*program.display().to_string()];
+        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[ON]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let truth_s: f64 = run.outcome.stdout.trim().parse().unwrap();
+        let found = summary(&run.profiles()).message_waiting.unwrap();
+        let off_s = (found.late_senders_s - truth_s).abs();
+        assert!(off_s <= OFF * truth_s + OFF_S, "{mpi:?} {truth_s} {found:?}");
+        // Where there is a function for large counts, mpi4py calls that.
+        let text = report(["report", "--waiting"], &run.directory).stdout.replace("_c at ", " at ");
+        let of_ranks = format!("MPI_Recv at {}  MPI_Send at {}", place("waits"), place("late"));
+        assert!(text.contains(&of_ranks), "{mpi:?} {of_ranks}\n{text}");
+    }
+}
+
+fn report(command: [&str; 2], directory: &Path) -> Outcome {
+    run(gyan().args(command).arg(directory))
 }

@@ -35,7 +35,9 @@ fn waiting_shows_what_was_injected_and_found() {
         assert!(is_whole, "{DOCUMENT} is out of date; BLESS=1 scripts/test writes it");
         return;
     }
-    let mut text = "\n| pattern | in | MPI | late rank | injected | found | off |\n".to_owned();
+    let mut text =
+        "\n| pattern | in | MPI | late rank | by the program's clock | by gyan | off |\n"
+            .to_owned();
     text.push_str("| :-- | :-- | :-- | --: | --: | --: | --: |\n");
     for of in &rows {
         let off = 100.0 * (of.found_s / of.injected_s - 1.0);

@@ -357,10 +357,10 @@ fn in_scope(
     }
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
-    if let Some(message) = entry.message.filter(|_| streams::is_on())
-        && (scope.is_alone() && result == 0)
+    if let Some(message) = entry.message.filter(|_| streams::is_on() && result == 0)
+        && let Some(ledger) = scope.ledger()
     {
-        streams::exchanged(message, arguments, this_call);
+        streams::exchanged(message, arguments, this_call, ledger);
     }
     entry.effect.after(&scope, arguments, change, result == 0, noted, this_call);
     result

@@ -7,18 +7,19 @@
 //! the reduction leaves their stream out. Communicators have a number that follows from that of their parent, and from how many
 //! the parent had before, as all its ranks make them together.
 //!
-//! While this is on, no call takes the fast path. Programs in which several threads call MPI are left out: the order of their
-//! calls is not known.
+//! While this is on, no call takes the fast path. Once a second thread sends or receives, nothing is compared: the order of
+//! their calls is not known.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gyan_results::{
-    MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes, STREAM_TIMES_AT_MOST,
-    Waiting,
+    MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes, ObjectsLeftOut,
+    STREAM_TIMES_AT_MOST, Waiting,
 };
 
 use super::communicators;
@@ -27,7 +28,8 @@ use crate::calls::addresses::Map;
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, CompletionsFor};
-use crate::calls::ledger;
+use crate::calls::ledger::{self, Ledger};
+use crate::calls::scripts;
 use crate::calls::sites::Places;
 use crate::calls::stacks;
 use crate::mpi::functions::Function;
@@ -139,8 +141,10 @@ struct CalledAt {
 }
 
 impl CallTimes {
+    /// In Python the line that calls it.
     fn at(self) -> CalledAt {
-        CalledAt { function: self.function.0, address: stacks::place_of(self.caller) }
+        let address = scripts::address().unwrap_or_else(|| stacks::place_of(self.caller));
+        CalledAt { function: self.function.0, address }
     }
 }
 
@@ -159,6 +163,10 @@ struct Streams {
     timed: usize,
     /// Messages that were sent and are in no stream.
     sent_in_none: u64,
+    /// The ledger of the thread that sends and receives, by its address; 0 before it does.
+    thread: usize,
+    /// How many messages threads sent and received after a second one did.
+    of_threads: u64,
 }
 
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
@@ -219,6 +227,8 @@ pub(crate) fn begin(on: bool) {
         at_most: STREAM_TIMES_AT_MOST,
         timed: 0,
         sent_in_none: 0,
+        thread: 0,
+        of_threads: 0,
     });
     ON.store(on, Ordering::Relaxed);
     gate::watch_completions(CompletionsFor::Messages, on);
@@ -282,11 +292,20 @@ pub(crate) fn request_goes(request: Passed) {
     }
 }
 
-/// The program has sent or received a message, or has started to, with these arguments, and the call has succeeded. Only of a
-/// thread that is the only one that calls MPI.
+/// The program has sent or received a message, or has started to, with these arguments, and the call has succeeded. `ledger`: of the
+/// thread.
 #[cold]
 #[inline(never)]
-pub(crate) fn exchanged(at: MessageArguments, arguments: Arguments, called: CallTimes) {
+pub(crate) fn exchanged(
+    at: MessageArguments,
+    arguments: Arguments,
+    called: CallTimes,
+    ledger: &'static Ledger,
+) {
+    let thread = ptr::from_ref(ledger).addr();
+    if with_streams(|streams| streams.is_of_another(thread)) != Some(false) {
+        return;
+    }
     let Some(comm) = arguments.at(at.comm).comm() else { return };
     let of_direction = |place: Option<(u8, u8)>, direction| {
         let (peer, tag) = place?;
@@ -365,6 +384,16 @@ pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
 }
 
 impl Streams {
+    /// Whether a second thread sends and receives messages.
+    fn is_of_another(&mut self, thread: usize) -> bool {
+        if self.thread == 0 {
+            self.thread = thread;
+        }
+        let is_another = self.thread != thread || self.of_threads > 0;
+        self.of_threads += u64::from(is_another);
+        is_another
+    }
+
     /// A communicator that all its ranks know by the same number.
     fn communicator(&mut self, handle: usize) -> Option<&mut KnownCommunicator> {
         if communicators::world() == Some(handle) {
@@ -490,11 +519,22 @@ impl StreamTally {
     }
 }
 
-/// The data for the profile of one of `size` ranks; none if nothing was followed.
+/// Messages that are not compared, because several threads sent and received.
+pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
+    let number = streams().as_ref()?.of_threads;
+    (number > 0).then(|| ObjectsLeftOut {
+        what: "message".into(),
+        number,
+        reason: "not compared between its ranks, nor are the others: several threads of the rank sent or received".into(),
+    })
+}
+
+/// The data for the profile of one of `size` ranks; none if nothing was followed, or several threads send and receive.
 pub(crate) fn described(size: u32) -> Option<MessageTimes> {
     let clock = clock::of_host()?.to_owned();
     let streams = streams();
-    let Streams { numbers, tallies, calls, sent_in_none, .. } = streams.as_ref()?;
+    let streams = streams.as_ref().filter(|streams| streams.of_threads == 0)?;
+    let Streams { numbers, tallies, calls, sent_in_none, .. } = streams;
     let room = MessageTimes::at_most(size);
     let mut at_most = STREAM_TIMES_AT_MOST;
     let number = |at_most: usize| -> usize {
@@ -610,6 +650,21 @@ mod tests {
         });
         let expected = "Sent 2 2 [(10, 10, 20), (30, 30, 90)]\nReceived 1 1 [(100, 400, 500)]\n1\n";
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn nothing_is_compared_once_a_second_thread_sends() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            begin(true);
+            let is_another =
+                |thread| with_streams(|streams| streams.is_of_another(thread)).unwrap();
+            writeln!(out, "{:?}", [1, 1].map(is_another))?;
+            writeln!(out, "{} {}", described(2).is_some(), left_out().is_some())?;
+            writeln!(out, "{:?}", [2, 1].map(is_another))?;
+            writeln!(out, "{} {}", described(2).is_some(), left_out().unwrap().number)
+        });
+        assert_eq!(lines, "[false, false]\ntrue false\n[true, true]\nfalse 2\n");
     }
 
     #[test]

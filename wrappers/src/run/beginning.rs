@@ -208,7 +208,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
-        begin_waiting(&mut config, is_world && !threaded);
+        begin_waiting(&mut config, is_world);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -288,8 +288,7 @@ fn begin_waiting(config: &mut Config, is_possible: bool) {
     streams::begin(config.waiting_messages && is_possible);
     if config.waiting_messages && !is_possible {
         config.warnings.push(
-            "GYAN_WAITING_MESSAGES=on: messages are only timed where one thread calls MPI, from MPI_Init on; ignored"
-                .into(),
+            "GYAN_WAITING_MESSAGES=on: without MPI_COMM_WORLD ranks cannot be told; ignored".into(),
         );
     }
 }

@@ -356,6 +356,7 @@ impl Run {
             );
         }
         coverage.objects.extend(waiting::left_out());
+        coverage.objects.extend(streams::left_out());
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let ends = end.how != Ending::Running;

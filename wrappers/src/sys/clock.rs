@@ -36,11 +36,13 @@ pub(crate) fn simulate(ticks: u64) {
     }
 }
 
-/// A moment, on both clocks.
+/// A moment, on all clocks.
 #[derive(Clone, Copy)]
 pub(crate) struct ClockReading {
     ticks: u64,
     instant: Instant,
+    /// What `CLOCK_MONOTONIC` says.
+    kernel_ns: u64,
 }
 
 impl ClockReading {
@@ -75,15 +77,29 @@ pub(crate) fn of_host() -> Option<&'static str> {
 pub(crate) fn start() -> ClockReading {
     COUNTER.store(counter::is_good() && kernel_trusts_counter(), Ordering::Relaxed);
     let moment = moment();
-    for (place, time) in ORIGIN.iter().zip([moment.ticks, of_kernel()]) {
+    for (place, time) in ORIGIN.iter().zip([moment.ticks, moment.kernel_ns]) {
         place.set(time);
     }
     moment
 }
 
-/// The moment now.
+/// The moment now: of several readings of the clocks the one that took least, as the system may do something else between two.
 fn moment() -> ClockReading {
-    ClockReading { ticks: now(), instant: Instant::now() }
+    const READINGS: usize = 5;
+    let read = || {
+        let before = now();
+        let (instant, kernel_ns) = (Instant::now(), of_kernel());
+        let took = now().saturating_sub(before);
+        (took, ClockReading { ticks: before.saturating_add(took / 2), instant, kernel_ns })
+    };
+    let mut best = read();
+    for _ in 1..READINGS {
+        let next = read();
+        if next.0 < best.0 {
+            best = next;
+        }
+    }
+    best.1
 }
 
 /// Ticks, monotonically increasing.

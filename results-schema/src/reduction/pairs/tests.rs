@@ -185,14 +185,23 @@ fn waiting_of_blocking_calls_is_that_of_its_definition() {
         assert_eq!(program.found(&[3, 1, 0, 2], &[0; 4]), found);
         assert_eq!((found.messages, found.paired, found.compared), (600, 600, 600));
         assert!(is_near(found.late_senders_s, program.total(0)), "{found:?}");
-        assert!(is_near(found.late_receivers_s, program.total(1)), "{found:?}");
+        // A send that has just ended when its receive is posted counts, as clocks differ: it is short.
+        let just_ended_s = if is_eager { 1e-4 } else { 0.0 };
+        let off_s = found.late_receivers_s - program.total(1);
+        assert!(
+            off_s.abs() <= 1e-3 * found.late_receivers_s + 1e-5
+                || (0.0..just_ended_s).contains(&off_s),
+            "{found:?}"
+        );
         assert_eq!(
             (found.late_senders_error_s, found.late_receivers_error_s),
             (Some(0.0), Some(0.0))
         );
         assert!(program.total(0) > 1e-3 && (program.total(1) > 1e-3) != is_eager);
         for pair in &found.pairs {
-            assert!(is_near(pair.waiting_s, program.truth_of(pair)), "{pair:?}");
+            let off_s = pair.waiting_s - program.truth_of(pair);
+            let is_true = off_s.abs() <= 1e-3 * pair.waiting_s + 1e-5;
+            assert!(is_true || (0.0..just_ended_s).contains(&off_s), "{pair:?}");
             let is_sender_late = pair.late == MessageDirection::Sent;
             let calls = [&*pair.waits.function, &*pair.late_call.function];
             let expected =
