@@ -2,6 +2,18 @@
 
 use std::borrow::Cow;
 
+/// A place with this share of something stands for all of it.
+pub(crate) const NEARLY_ALL: f64 = 0.9;
+
+/// How much of something is in a place that has this share of it, for a sentence.
+pub(crate) fn how_much_in(share: f64) -> &'static str {
+    match share {
+        share if share >= NEARLY_ALL => "in",
+        share if share >= 0.5 => "most in",
+        _ => "partly in",
+    }
+}
+
 pub(crate) fn integer(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(number.unsigned_abs()))

@@ -6,7 +6,7 @@ use super::{RECEIVES, RuleMatch, SENDS, WAITS, messages, percent};
 use crate::findings::account::Cause;
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, Time, exact, taken};
-use crate::words::seconds;
+use crate::words::{how_much_in, seconds};
 
 /// Messages are judged by those that were compared if they are so many of all.
 const COMPARED: f64 = 0.6;
@@ -16,9 +16,6 @@ const SHOWN: &str = "gyan report --waiting";
 
 /// Less of the run is no finding.
 const LEAST_SHARE: f64 = 0.05;
-
-/// Of the waiting for a rank: the call in which it is stands for all.
-const NEARLY_ALL: f64 = 0.9;
 
 /// A pair of ranks stands for all with this part of the waiting, if it is also twice that of any other.
 const MOST: f64 = 0.5;
@@ -127,16 +124,16 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
     let (rank, late_rank, longest) = (pair.rank, pair.late_rank, seconds(pair.waiting_s));
     let [place, late_place] = [&pair.waits, &pair.late_call].map(|call| run.with_place_of(call));
     let next_s = next.map_or(0.0, |next| next.waiting_s);
-    let most = if pair.share_there >= NEARLY_ALL { "in" } else { "most in" };
+    let there = how_much_in(pair.share_there);
     let title = if pair.waiting_s >= f64::max(MOST * waiting_s, 2.0 * next_s) {
         let share = percent(run.share(pair.waiting_s));
         format!(
-            "rank {rank} waits {longest} for rank {late_rank} to {verb}: {share} of the run, {most} {place} for {late_place}"
+            "rank {rank} waits {longest} for rank {late_rank} to {verb}: {share} of the run, {there} {place} for {late_place}"
         )
     } else {
         let share = percent(run.share(wait.seconds));
         format!(
-            "ranks wait for {whom} {share} of the run, most ({longest}) rank {rank} for rank {late_rank}, {most} {place} for \
+            "ranks wait for {whom} {share} of the run, most ({longest}) rank {rank} for rank {late_rank}, {there} {place} for \
              {late_place}"
         )
     };

@@ -7,6 +7,7 @@ use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{Amount, line, row, seconds, share};
 use crate::document::{Data, Kind, Section, Value, column, cut, numbers, texts};
 use crate::parts::{Part, ReportInput, SummaryTable};
+use crate::words::{NEARLY_ALL, how_much_in};
 
 /// Messages, as a table. They are shown below the collectives.
 pub(in crate::parts) const MESSAGES: Part = Part {
@@ -25,8 +26,6 @@ pub(in crate::parts) const MESSAGES: Part = Part {
 
 /// A longer place is cut in the table.
 const PLACE_AT_MOST: usize = 30;
-/// Of the waiting for a rank: the call in which it is stands for all.
-const NEARLY_ALL: f64 = 0.9;
 
 /// The pair with the longest waiting, if ranks wait much for each other.
 pub(super) fn longest<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
@@ -36,11 +35,11 @@ pub(super) fn longest<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
     let who = line!["rank ", Value::Rank(pair.rank), " waited ", waited(pair)];
     let whom = line![" for rank ", Value::Rank(pair.late_rank), " to ", verb(pair)];
     let [waits, late] = [&pair.waits, &pair.late_call].map(|call| in_words(of, call));
-    let (most, part) = match pair.share_there {
-        part if part >= NEARLY_ALL => (", in ", "".into()),
-        part => (", most in ", line![" (", share(part), ")"]),
+    let part = match pair.share_there {
+        part if part >= NEARLY_ALL => "".into(),
+        part => line![" (", share(part), ")"],
     };
-    Some(line![who, whom, most, waits, " for ", late, part])
+    Some(line![who, whom, ", ", how_much_in(pair.share_there), " ", waits, " for ", late, part])
 }
 
 /// All ranks together.
