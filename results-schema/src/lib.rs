@@ -98,8 +98,8 @@ pub use machine::{
 };
 pub use merge::add_histogram;
 pub use message_times::{
-    MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes,
-    MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST,
+    MessageDirection, MessageFunctionWaiting, MessagePlace, MessageStream, MessageTime,
+    MessageTimes, MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST,
 };
 pub use messages::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,

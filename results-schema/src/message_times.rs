@@ -170,12 +170,29 @@ pub struct MessageWaitingSummary {
     /// Seconds of `late_senders_s` in which all messages had been sent that the receiver's next call received: it received in the
     /// wrong order (the pattern "messages in wrong order" of Scalasca). At least, where not every message was timed.
     pub wrong_order_s: f64,
+    /// By function in which ranks waited, the longest waiting first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<MessageFunctionWaiting>,
     /// By pair of ranks, the longest waiting first; at most 4,096.
     pub pairs: Vec<PairWaiting>,
     /// The places in the code that `pairs` name by their index.
     pub addresses: Vec<CodeAddress>,
     /// The files that `addresses` name by their index.
     pub load_map: Vec<LoadedObject>,
+}
+
+/// How long ranks waited in a function for others that were to send or to receive.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct MessageFunctionWaiting {
+    /// The function's name in C.
+    pub function: String,
+    /// Seconds, all ranks together.
+    pub waiting_s: f64,
+    /// The rank that they waited for longest.
+    pub late_rank: u32,
+    /// The part of the waiting that was for that rank.
+    pub late_share: f64,
 }
 
 /// How long a rank waited for another one, which was late.

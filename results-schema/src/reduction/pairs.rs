@@ -14,8 +14,8 @@ use super::starts::Clocks;
 use crate::merge::Merge;
 use crate::waiting::NS_PER_UNIT;
 use crate::{
-    CodeAddress, MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes,
-    MessageWaitingSummary, PairWaiting, Waiting, sort_by,
+    CodeAddress, MessageDirection, MessageFunctionWaiting, MessagePlace, MessageStream,
+    MessageTime, MessageTimes, MessageWaitingSummary, PairWaiting, Waiting, sort_by,
 };
 
 /// Most streams that are compared: of the others nothing is known.
@@ -367,6 +367,26 @@ impl PairSum {
     }
 }
 
+/// Adds up functions with late ranks and seconds.
+fn by_function<'a>(
+    waits: impl Iterator<Item = (&'a str, u32, f64)>,
+) -> Vec<MessageFunctionWaiting> {
+    let mut functions: BTreeMap<&str, BTreeMap<u32, f64>> = BTreeMap::new();
+    for (function, late_rank, seconds) in waits {
+        *functions.entry(function).or_default().entry(late_rank).or_default() += seconds;
+    }
+    let row = |(function, late): (&str, BTreeMap<u32, f64>)| {
+        let waiting_s: f64 = late.values().sum();
+        let most = late.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        let (late_rank, seconds) = most.map_or((0, 0.0), |(rank, seconds)| (*rank, *seconds));
+        let late_share = if waiting_s > 0.0 { seconds / waiting_s } else { 0.0 };
+        MessageFunctionWaiting { function: function.into(), waiting_s, late_rank, late_share }
+    };
+    let mut rows: Vec<MessageFunctionWaiting> = functions.into_iter().map(row).collect();
+    sort_by(&mut rows, |one, other| other.waiting_s.total_cmp(&one.waiting_s));
+    rows
+}
+
 /// A pair that is shown, with the calls in which the rank waits and the other one is late.
 struct ShownPair<'a> {
     key: PairKey,
@@ -428,10 +448,21 @@ fn summary(
             pair.wrong_order_s += *wrong_order_ns as f64 * each_s;
         }
     }
+    let called_at = |rank: u32, number: u32| {
+        let at = (number as usize).checked_sub(1)?;
+        calls.get(&rank)?.get(at)
+    };
     let total = |late: MessageDirection| {
         let of = pairs.iter().filter(|((.., own), _)| *own == late);
         of.fold(WaitEstimate::NONE, |sum, (_, pair)| sum.plus(pair.estimate))
     };
+    let functions = by_function(pairs.iter().flat_map(|((rank, late_rank, _), pair)| {
+        let function = |waits: u32| called_at(*rank, waits).map(|called| &*called.function);
+        let waits = pair.places.iter();
+        waits.filter_map(move |((waits, _), seconds)| {
+            Some((function(*waits)?, *late_rank, *seconds))
+        })
+    }));
     let all_in_wrong_order_s = pairs.values().map(|pair| pair.wrong_order_s).sum();
     let (senders, receivers) = (total(MessageDirection::Sent), total(MessageDirection::Received));
     let mut rows: Vec<_> = pairs.iter().filter(|(_, pair)| pair.estimate.waiting_s > 0.0).collect();
@@ -439,10 +470,6 @@ fn summary(
         other.estimate.waiting_s.total_cmp(&one.estimate.waiting_s)
     });
     rows.truncate(PAIRS_AT_MOST);
-    let called_at = |rank: u32, number: u32| {
-        let at = (number as usize).checked_sub(1)?;
-        calls.get(&rank)?.get(at)
-    };
     let shown: Vec<ShownPair> = rows
         .into_iter()
         .map(|(key, sum)| {
@@ -468,6 +495,7 @@ fn summary(
         late_receivers_s: receivers.waiting_s,
         late_receivers_error_s: receivers.error_s(),
         wrong_order_s: all_in_wrong_order_s,
+        functions,
         pairs,
         addresses,
         load_map,

@@ -136,28 +136,11 @@ pub(crate) fn waited_for(summary: &Summary, function: &str) -> Option<WaitedFor>
     if let Some(of) = summary.waiting.iter().find(|of| of.function == function) {
         return is_much(of.waiting_s).then(|| most_waited_for(&of.last)).flatten();
     }
-    let mut late: Vec<LastRank> = Vec::new();
-    let mut all_s = 0.0;
-    for pair in summary.message_waiting.iter().flat_map(|of| &of.pairs) {
-        // It may wait for the same rank in other functions.
-        if pair.waits.function != function || pair.share_there < MOST {
-            continue;
-        }
-        all_s += pair.waiting_s;
-        match late.iter_mut().find(|of| of.rank == pair.late_rank) {
-            Some(of) => of.waiting_share += pair.waiting_s,
-            None => late.push(LastRank {
-                rank: pair.late_rank,
-                calls_share: 0.0,
-                waiting_share: pair.waiting_s,
-            }),
-        }
-    }
-    for of in &mut late {
-        of.waiting_share /= all_s;
-    }
-    late.sort_by(|one, other| other.waiting_share.total_cmp(&one.waiting_share));
-    is_much(all_s).then(|| most_waited_for(&late)).flatten()
+    let of = summary.message_waiting.iter().flat_map(|of| &of.functions);
+    let of = of.into_iter().find(|of| of.function == function)?;
+    let whom =
+        if of.late_share >= MOST { WaitedFor::Rank(of.late_rank) } else { WaitedFor::Several };
+    is_much(of.waiting_s).then_some(whom)
 }
 
 /// The one rank for which most of the waiting is, if there is one. `last`: the ranks, that with the most first.

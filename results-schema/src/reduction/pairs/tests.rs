@@ -198,6 +198,12 @@ fn waiting_of_blocking_calls_is_that_of_its_definition() {
             (Some(0.0), Some(0.0))
         );
         assert!(program.total(0) > 1e-3 && (program.total(1) > 1e-3) != is_eager);
+        let waited_in = |function: &str| {
+            let of = found.functions.iter().find(|of| of.function == function);
+            of.map_or(0.0, |of| of.waiting_s)
+        };
+        assert!(is_near(waited_in("MPI_Recv"), found.late_senders_s), "{found:?}");
+        assert!(is_near(waited_in("MPI_Send"), found.late_receivers_s), "{found:?}");
         for pair in &found.pairs {
             let off_s = pair.waiting_s - program.truth_of(pair);
             let is_true = off_s.abs() <= 1e-3 * pair.waiting_s + 1e-5;
