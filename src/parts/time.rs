@@ -17,8 +17,9 @@ const FUNCTIONS_AT_MOST: usize = 6;
 const SHARE_AT_LEAST: f64 = 0.001;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
-/// So much shorter are they beside a column that says for whom ranks wait.
-const FOR_WAITS: usize = 4;
+/// The same beside a column that says for whom ranks wait, and if numbers have bounds or errors too.
+const PLACE_BESIDE_WAITS: usize = 24;
+const PLACE_IF_WIDE: usize = 14;
 
 /// Where the time goes.
 pub(super) const TIME: Part = Part { option: None, table: None, block: Some(block) };
@@ -154,7 +155,12 @@ pub(super) fn average_rank<'a>(
     columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
     let waits: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
     let has_waits = waits.iter().any(Option::is_some);
-    let place_at_most = PLACE_AT_MOST - if has_waits { FOR_WAITS } else { 0 };
+    let is_wide = |cell: &Value| matches!(cell, Value::Amount(of) if of.error.is_some() || of.bound != Bound::None);
+    let place_at_most = match (has_waits, rows.iter().flatten().any(is_wide)) {
+        (false, _) => PLACE_AT_MOST,
+        (true, false) => PLACE_BESIDE_WAITS,
+        (true, true) => PLACE_IF_WIDE,
+    };
     if has_places {
         columns.extend(texts(["WHERE MOST"]));
         for cells in &mut rows {
