@@ -126,31 +126,26 @@ fn says_why(mpi: Mpi) {
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn why_a_job_hangs_is_said_with_open_mpi_4() {
     says_why(OPENMPI);
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn why_a_job_hangs_is_said_with_open_mpi_5() {
     says_why(OPENMPI5);
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn why_a_job_hangs_is_said_with_mpich_4() {
     says_why(MPICH);
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn why_a_job_hangs_is_said_with_mpich_5() {
     says_why(BED[3]);
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn why_a_job_hangs_is_said_with_intel_mpi() {
     says_why(BED[5]);
 }
