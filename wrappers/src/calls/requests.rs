@@ -56,6 +56,28 @@ pub(crate) const fn kind(function: Function, in_fortran: bool) -> usize {
 }
 const FORTRAN_BIT: u32 = 16;
 
+/// The position of the argument with this name.
+pub(crate) const fn position(names: &[&str], wanted: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut rest = names;
+    while let [name, others @ ..] = rest {
+        if is_same(name.as_bytes(), wanted.as_bytes()) {
+            return Some(at);
+        }
+        rest = others;
+        at += 1;
+    }
+    None
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [same, other @ ..]) => *first == *same && is_same(one, other),
+        _ => false,
+    }
+}
+
 /// The positions of the arguments of a function that starts an operation, or prepares one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct StartArguments {
@@ -73,34 +95,16 @@ impl StartArguments {
                 function.as_bytes(),
                 [.., b'_', b'i', b'n', b'i', b't'] | [.., b'_', b'i', b'n', b'i', b't', b'_', b'c']
             );
-        let (mut request, mut comm) = (None, None);
-        let (mut source, mut dest, mut root) = (None, None, None);
-        let (mut tag, mut received) = (None, None);
-        let mut rest = names;
-        let mut at = 0;
-        while let [name, others @ ..] = rest {
-            match name.as_bytes() {
-                b"request" => request = Some(at),
-                b"comm" => comm = Some(at),
-                b"source" => source = Some(at),
-                b"dest" => dest = Some(at),
-                b"root" => root = Some(at),
-                b"tag" => tag = Some(at),
-                b"recvtag" => received = Some(at),
-                _ => {}
-            }
-            rest = others;
-            at += 1;
-        }
-        let peer = match (source, dest, root) {
-            (Some(at), ..) | (None, Some(at), _) | (None, None, Some(at)) => Some(at),
-            _ => None,
+        let peer = match (position(names, "source"), position(names, "dest")) {
+            (Some(at), _) | (None, Some(at)) => Some(at),
+            (None, None) => position(names, "root"),
         };
-        let tag = match tag {
-            None => received,
+        let tag = match position(names, "tag") {
+            None => position(names, "recvtag"),
             some => some,
         };
-        match request {
+        let comm = position(names, "comm");
+        match position(names, "request") {
             Some(request) if is_start => Some(StartArguments { request, peer, tag, comm }),
             _ => None,
         }

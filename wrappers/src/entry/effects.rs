@@ -48,7 +48,8 @@ pub(crate) enum ObjectChange {
 #[derive(Clone, Copy)]
 pub(crate) struct Parent {
     comm: Passed,
-    like: Like,
+    /// None if the new one has some of the ranks, in any order.
+    like: Option<Like>,
 }
 
 /// A communicator that may not be used yet.
@@ -79,7 +80,7 @@ macro_rules! creates {
 
             /// A communicator with the ranks of its parent.
             pub(crate) fn duplicate(scope: &Scope, at: Passed, parent: Passed) -> ObjectChange {
-                like(scope, at, Parent { comm: parent, like: Like::Duplicate })
+                like(scope, at, Parent { comm: parent, like: Some(Like::Duplicate) })
             }
 
             /// A communicator with a topology: without `reorder` each process has the rank that it has in the parent
@@ -91,13 +92,12 @@ macro_rules! creates {
                 reorder: Passed,
             ) -> ObjectChange {
                 let is_in_order = reorder.integer() == Some(0);
-                let way = if is_in_order { Like::InOrder } else { Like::Part };
-                like(scope, at, Parent { comm: parent, like: way })
+                like(scope, at, Parent { comm: parent, like: is_in_order.then_some(Like::InOrder) })
             }
 
             /// A communicator with some of the ranks of its parent, all of which make it together.
             pub(crate) fn part(scope: &Scope, at: Passed, parent: Passed) -> ObjectChange {
-                like(scope, at, Parent { comm: parent, like: Like::Part })
+                like(scope, at, Parent { comm: parent, like: None })
             }
 
             fn like(scope: &Scope, at: Passed, of: Parent) -> ObjectChange {
@@ -165,7 +165,7 @@ pub(crate) mod begins {
         ObjectChange::Begins {
             comm,
             request,
-            parent: Parent { comm: parent, like: Like::Duplicate },
+            parent: Parent { comm: parent, like: Some(Like::Duplicate) },
         }
     }
 }
@@ -261,7 +261,7 @@ fn begins(kind: Kind, handle: usize, parent: Option<Parent>) {
         && let Some(parent) = comm.comm()
     {
         streams::child_comes(parent, (!is_null).then_some(handle));
-        if !is_null {
+        if let Some(like) = like.filter(|_| !is_null) {
             contain("taking in a communicator", || communicators::comes_like(like, parent, handle));
         }
     }

@@ -103,8 +103,8 @@ impl<'a> Arguments<'a> {
     }
 
     #[inline]
-    pub(crate) fn at(self, place: u8) -> Passed {
-        let word = self.words.get(usize::from(place)).copied().unwrap_or(0);
+    pub(crate) fn at(self, place: impl Into<usize>) -> Passed {
+        let word = self.words.get(place.into()).copied().unwrap_or(0);
         Passed { language: self.language, word }
     }
 }

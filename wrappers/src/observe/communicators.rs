@@ -232,17 +232,12 @@ pub(crate) enum Like {
     Duplicate,
     /// It has the same ranks in the same order, or the first of them.
     InOrder,
-    /// It has some of the ranks, in any order.
-    Part,
 }
 
 /// A communicator comes like another one, both as a program passes them: nothing is asked again about its ranks. If
 /// nothing is known of the parent, the first use of the new one decides. The call that makes it pays for it.
 #[cold]
 pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
-    if let Like::Part = like {
-        return;
-    }
     let bits = BITS.load(Ordering::Relaxed);
     let (parent, handle) = (parent & bits, child & bits);
     let Some((mpi, world)) = askable() else { return };
@@ -252,7 +247,6 @@ pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
         // A duplicate whose request has not completed cannot be asked.
         Like::Duplicate => Some(known.size()),
         Like::InOrder => mpi.size(handle).and_then(|size| u32::try_from(size).ok()),
-        Like::Part => None,
     };
     if let Some(size) = size {
         table().comes_like(parent, handle, size);

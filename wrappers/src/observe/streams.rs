@@ -29,6 +29,7 @@ use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, CompletionsFor};
 use crate::calls::ledger::{self, Ledger};
+use crate::calls::requests::position;
 use crate::calls::scripts;
 use crate::calls::sites::Places;
 use crate::calls::stacks;
@@ -58,11 +59,11 @@ static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct MessageArguments {
     /// The rank and the tag of what is sent, and of what is received.
-    sent: Option<(u8, u8)>,
-    received: Option<(u8, u8)>,
-    comm: u8,
+    sent: Option<(usize, usize)>,
+    received: Option<(usize, usize)>,
+    comm: usize,
     /// The request, if it only starts the message.
-    request: Option<u8>,
+    request: Option<usize>,
 }
 
 impl MessageArguments {
@@ -90,37 +91,27 @@ impl MessageArguments {
         if !is_message {
             return None;
         }
-        let (mut dest, mut source, mut tag) = (None, None, None);
-        let (mut sendtag, mut recvtag) = (None, None);
-        let (mut comm, mut request) = (None, None);
-        let mut rest = names;
-        let mut at = 0;
-        while let [name, others @ ..] = rest {
-            match name.as_bytes() {
-                b"dest" => dest = Some(at),
-                b"source" => source = Some(at),
-                b"tag" => tag = Some(at),
-                b"sendtag" => sendtag = Some(at),
-                b"recvtag" => recvtag = Some(at),
-                b"comm" => comm = Some(at),
-                b"request" => request = Some(at),
-                _ => {}
+        let tag = position(names, "tag");
+        let sent = both(position(names, "dest"), first(position(names, "sendtag"), tag));
+        let received = both(position(names, "source"), first(position(names, "recvtag"), tag));
+        match position(names, "comm") {
+            Some(comm) => {
+                let request = position(names, "request");
+                Some(MessageArguments { sent, received, comm, request })
             }
-            rest = others;
-            at += 1;
-        }
-        let sent = match (dest, sendtag, tag) {
-            (Some(dest), Some(tag), _) | (Some(dest), None, Some(tag)) => Some((dest, tag)),
-            _ => None,
-        };
-        let received = match (source, recvtag, tag) {
-            (Some(source), Some(tag), _) | (Some(source), None, Some(tag)) => Some((source, tag)),
-            _ => None,
-        };
-        match comm {
-            Some(comm) => Some(MessageArguments { sent, received, comm, request }),
             None => None,
         }
+    }
+}
+
+const fn first(one: Option<usize>, other: Option<usize>) -> Option<usize> {
+    if one.is_some() { one } else { other }
+}
+
+const fn both(one: Option<usize>, other: Option<usize>) -> Option<(usize, usize)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one, other)),
+        _ => None,
     }
 }
 
@@ -307,7 +298,7 @@ pub(crate) fn exchanged(
         return;
     }
     let Some(comm) = arguments.at(at.comm).comm() else { return };
-    let of_direction = |place: Option<(u8, u8)>, direction| {
+    let of_direction = |place: Option<(usize, usize)>, direction| {
         let (peer, tag) = place?;
         // Those that stand for no rank, any rank or any tag are negative.
         let peer = u32::try_from(arguments.at(peer).integer()?).ok()?;
@@ -478,10 +469,7 @@ impl StreamTally {
     fn count(&mut self, at_most: usize) -> Option<u64> {
         let number = self.messages;
         self.messages += 1;
-        while number >> self.level >= at_most as u64 {
-            Waiting::thin(&mut self.times, self.level);
-            self.level += 1;
-        }
+        self.thin_to(at_most);
         (Waiting::timed_call(self.level, number >> self.level) == number).then_some(number)
     }
 
