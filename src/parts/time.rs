@@ -2,13 +2,13 @@
 
 use gyan_results::{CallSummary, Fidelity, InMpiSummary, Summary, Unit};
 
-use super::sites::places;
+use super::sites::{MainPlace, places};
 use super::waiting::{WaitedFor, waited_for};
 use super::{Part, ReportInput, hosts};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{PageBlock, ROWS_AT_MOST};
 use crate::document::value::{Amount, Bound, InUnit, line, row, seconds, share};
-use crate::document::{Section, Value, numbers, texts};
+use crate::document::{Section, Value, cut, numbers, texts};
 use crate::symbols::sites::CallSites;
 
 /// How many functions the table has.
@@ -168,7 +168,7 @@ pub(super) fn average_rank<'a>(
                 Some(Value::Text(name)) => places.remove(name.as_ref()),
                 _ => None,
             };
-            cells.push(place.map_or("".into(), |place| place.in_short(place_at_most).into()));
+            cells.push(place.map_or("".into(), |place| in_column(&place, place_at_most).into()));
         }
     }
     if has_waits {
@@ -191,6 +191,13 @@ pub(super) fn average_rank<'a>(
     }
     notes.extend(after_the_end(summary, run_s));
     Some(Section { title: "".into(), columns, rows, notes })
+}
+
+/// A place in a column of this width: where it is too narrow for the share too, the line is worth more, and the title says that
+/// it is where most is.
+fn in_column(place: &MainPlace, width: usize) -> String {
+    let short = place.in_short(PLACE_AT_MOST);
+    if short.chars().count() <= width { short } else { cut(&place.place, width) }
 }
 
 /// For whom the ranks wait in the function of a row, if they wait there much.
