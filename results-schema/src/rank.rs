@@ -71,7 +71,7 @@ pub struct RankProfile {
     /// How long the same calls of collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
-    /// When messages began and ended; none unless `GYAN_WAITING_MESSAGES` asked for it.
+    /// When messages began and ended; none with `GYAN_WAITING=off` or where ranks cannot be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_times: Option<MessageTimes>,
     /// What each source reported about messages; empty unless `GYAN_EVENTS` asked for it.

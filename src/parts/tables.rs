@@ -88,7 +88,7 @@ pub(crate) const TABLES: &[RankTable] = tables! {
         "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
     "message_times": TimedMessage,
-        "rank and message that it timed, sent or received (GYAN_WAITING_MESSAGES)",
+        "rank and message that it timed, sent or received",
         |profile| profile.message_times.iter().flat_map(message_times);
     VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
         |profile| profile.pvars.iter().flat_map(elements);

@@ -237,8 +237,9 @@ fn exchanged(call: &Called, requests: &mut Range<usize>) {
     let (begun, ended) = (ticks(call.begun), ticks(call.ended));
     let called = streams::CallTimes { function: call.function, caller: 1, begun, ended };
     let tag = i32::try_from(call.tag).unwrap();
-    let sent = call.to.map(|to| (MessageDirection::Sent, Some(to), tag));
-    let received = call.from.map(|from| (MessageDirection::Received, Some(from), tag));
+    let rank = |rank: u32| i32::try_from(rank).unwrap();
+    let sent = call.to.map(|to| (MessageDirection::Sent, rank(to), tag));
+    let received = call.from.map(|from| (MessageDirection::Received, rank(from), tag));
     let way = match call.requests {
         Requests::Starts => {
             requests.end += 1;
@@ -246,7 +247,7 @@ fn exchanged(call: &Called, requests: &mut Range<usize>) {
         }
         _ => Ends::Here,
     };
-    streams::count(HANDLE + 4 * WORLD, [sent, received], way, called);
+    streams::simulate(HANDLE + 4 * WORLD, [sent, received], way, called);
     if call.requests == Requests::CompletesAll {
         for request in requests.by_ref() {
             streams::completed(Language::C, request + 1, called);

@@ -1,7 +1,6 @@
 //! What is known of the queues of messages, under the same names whatever the source: PERUSE, events of
-//! `MPI_T`, performance variables and the watch, or, if there is nothing better, the times of calls.
+//! `MPI_T`, performance variables and the watch.
 
-mod calls;
 #[cfg(test)]
 mod tests;
 mod told;
@@ -87,8 +86,6 @@ pub enum QueueSource {
     Watch,
     /// A performance variable.
     Pvar,
-    /// The times of calls.
-    Calls,
 }
 
 impl From<MessageSource> for QueueSource {
@@ -179,7 +176,7 @@ impl Summary {
         // PERUSE before events: the order of sources is that of the enum.
         let source = |rows: &Vec<QueueRow>| rows.first().map(|row| row.source);
         sort_by(&mut told, |one, other| source(one).cmp(&source(other)));
-        let sources = told.into_iter().chain([variables::rows(self), calls::rows(self)]);
+        let sources = told.into_iter().chain([variables::rows(self)]);
         let sources: Vec<Vec<QueueRow>> = sources.collect();
         let best = |quantity: Quantity| {
             let of_one = sources.iter().map(move |rows| {

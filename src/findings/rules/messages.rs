@@ -43,7 +43,7 @@ pub(in crate::findings) fn eager(run: &RunFacts) -> Option<Eager> {
 fn time_of_sends(run: &RunFacts) -> Time {
     let (both, only): (Vec<&str>, Vec<&str>) =
         SENDS.iter().partition(|name| RECEIVES.contains(name));
-    let late_s: f64 = run.queue(Quantity::LateSenders).filter_map(|row| row.total).sum();
+    let late_s = run.summary.message_waiting.as_ref().map_or(0.0, |waiting| waiting.late_senders_s);
     let waits = run.time(&[WAITS, &both].concat());
     run.time(&only).plus(waits.at_most(waits.seconds - late_s))
 }
@@ -92,9 +92,6 @@ pub(super) fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
     let at_stake = Some(run.stake(&[SENDS, WAITS].concat(), Cause::Any, stake));
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
-
-/// In bytes. Below this size every library sends without asking.
-const EAGER_EVERYWHERE: f64 = 1024.0;
 
 pub(super) fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     let rows = run.queue(Quantity::UnexpectedLength);
@@ -155,19 +152,8 @@ pub(super) fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
             return Vec::new();
         }
         let place = worst.map(|call| run.with_place(&call.name)).unwrap_or_default();
-        // From times alone a wait for a message is not told from one for a send that is received late.
-        let for_requests_s = run.time(WAITS).seconds;
-        let is_known = rows.iter().all(|row| row.source != QueueSource::Calls)
-            || for_requests_s < 0.1 * in_calls.seconds
-            || run.sizes(SENDS).iter().all(|bar| bar.1 == 0.0 || bar.0 < EAGER_EVERYWHERE);
         let share = percent(run.share(wait_s));
-        let title = if is_known {
-            format!("receivers wait for late senders {share} of the run, most in {place}")
-        } else {
-            format!(
-                "receives and waits take long, {share} of the run, most in {place}: late senders or transfer"
-            )
-        };
+        let title = format!("receivers wait for late senders {share} of the run, most in {place}");
         let wait = estimated("waiting for late senders", waited_s, "s", shown);
         let evidence = vec![
             Evidence { known: first.fidelity, ..wait },
@@ -177,15 +163,10 @@ pub(super) fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
             },
             taken("time in receives and waits", in_calls, "gyan report"),
         ];
-        let mut advice = vec![
+        let advice = vec![
             say("send earlier, or give the receivers something to do meanwhile"),
             command("see which calls wait", "gyan report --sites DIR"),
         ];
-        if run.summary.message_waiting.is_none() {
-            advice.push(say(
-                "to see who waits for whom, run it with GYAN_WAITING_MESSAGES=on and then gyan report --waiting",
-            ));
-        }
         let functions = worst.map(|call| call.name.clone()).into_iter().collect();
         let wait = in_calls.at_most(wait_s);
         let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, wait));

@@ -1,4 +1,5 @@
-//! Who waits for whom in messages: known where both ranks timed enough of them, else taken from queues (`messages`).
+//! Who waits for whom in messages: known where both ranks timed enough of them, else taken from queues (`messages`). Where
+//! those tell nothing either, only the time in receives and waits is known.
 
 use gyan_results::{Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity};
 
@@ -17,11 +18,17 @@ const SHOWN: &str = "gyan report --waiting";
 /// Less of the run is no finding.
 const LEAST_SHARE: f64 = 0.05;
 
+/// Receives and waits of which nothing is known but their time are worth a word from this part of the run on.
+const LEAST_UNEXPLAINED: f64 = 0.1;
+
 /// A pair of ranks stands for all with this part of the waiting, if it is also twice that of any other.
 const MOST: f64 = 0.5;
 
 pub(super) fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
-    late(run, MessageDirection::Sent).unwrap_or_else(|| messages::late(run, Quantity::LateSenders))
+    late(run, MessageDirection::Sent).unwrap_or_else(|| {
+        let is_told = run.queue(Quantity::LateSenders).next().is_some();
+        if is_told { messages::late(run, Quantity::LateSenders) } else { unexplained(run) }
+    })
 }
 
 pub(super) fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
@@ -150,4 +157,30 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
         functions: vec![pair.waits.function.clone()],
         ranks,
     }])
+}
+
+/// Receives and waits take long, and nothing tells whether for late senders or for their transfer.
+fn unexplained(run: &RunFacts) -> Vec<RuleMatch> {
+    let functions = [RECEIVES, WAITS].concat();
+    let in_calls = run.time(&functions);
+    let Some(worst) = run.worst(&functions).filter(|_| run.share(in_calls.seconds) >= LEAST_UNEXPLAINED)
+    else {
+        return Vec::new();
+    };
+    let (share, place) = (percent(run.share(in_calls.seconds)), run.with_place(&worst.name));
+    let title = format!(
+        "receives and waits take {share} of the run, most in {place}: late senders or transfer"
+    );
+    let mut evidence = vec![taken("time in receives and waits", in_calls, "gyan report")];
+    let mut advice = vec![command("see which calls wait", "gyan report --sites DIR")];
+    if let Some(waiting) = &run.summary.message_waiting {
+        evidence.extend(messages_compared(waiting));
+        advice.push(say(
+            "where the program knows the sender, receive from its rank and not from MPI_ANY_SOURCE: then gyan compares the \
+             messages between their ranks",
+        ));
+    }
+    let at_stake = Some(run.stake(&functions, Cause::Any, in_calls));
+    let functions = vec![worst.name.clone()];
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }

@@ -13,7 +13,7 @@ use gyan_results::{
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::PageBlock;
 use crate::document::value::{InUnit, line, row, seconds};
-use crate::document::{Document, Presentation, Section, Value, View, cut, numbers, texts};
+use crate::document::{Document, Presentation, Section, Value, View, numbers, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, watch};
@@ -36,16 +36,12 @@ pub(super) const QUEUES: Part = Part {
 fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let queues = Queues::new(of);
     if queues.is_empty() {
-        return Err(
-            of.lacks("nothing is known of queues", "run with: gyan run --watch umq --events")
-        );
+        let remedy = remedy(&of.summary.mpi.library);
+        return Err(of.lacks("nothing is known of queues", remedy));
     }
     let view = view(of, of.all);
     Ok(Presentation { view, rows: rows(queues), document: Document::new(queues) })
 }
-
-/// The length at which a list of functions is cut.
-const SOURCE_AT_MOST: usize = 48;
 
 fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
     let (summary, metrics, (watched, remarks)) = (of.summary, of.queues(), of.watched());
@@ -83,9 +79,8 @@ fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Sectio
     }
     let cut_off = rows.len() - shown.len();
     let mut notes = more_rows(cut_off);
-    let tells = |row: &QueueRow| row.source != QueueSource::Calls;
     let late = [Quantity::LateReceivers, Quantity::LateSenders];
-    if shown.iter().any(|row| tells(row) && late.contains(&row.quantity)) {
+    if shown.iter().any(|row| late.contains(&row.quantity)) {
         notes.push(
             "late receivers: messages that came before their receive; late senders: receives that \
              came before their message, which does no harm where the program works meanwhile"
@@ -95,7 +90,6 @@ fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Sectio
     let kinds = [
         (Fidelity::Exact, "exact: all are in it"),
         (Fidelity::Sampled, "sampled: from readings at calls"),
-        (Fidelity::Estimated, "estimated: from the times of calls"),
     ];
     let kinds = kinds.iter().filter(|(kind, _)| shown.iter().any(|row| row.fidelity == *kind));
     let kinds: Vec<&str> = kinds.map(|(_, text)| *text).collect();
@@ -115,9 +109,6 @@ fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Sectio
         notes.push(line![source, " did not follow ", lost, why]);
     }
     notes.extend(summary.coverage.events.iter().map(Value::from));
-    if rows.iter().all(|row| row.source == QueueSource::Calls) {
-        notes.extend(advice(&summary.mpi.library).map(|advice| line!["to see more: ", advice]));
-    }
     let mut columns = texts(["WHAT"]);
     columns.extend(numbers(["NUMBER", "TOTAL", "MOST (RANK)", "MEAN", "MAX (RANK)"]));
     columns.extend(texts(["FIDELITY", "SOURCE"]));
@@ -171,27 +162,26 @@ fn source(row: &QueueRow) -> Value<'_> {
             Some(object) => line![name, ", ", object],
             None => name.into(),
         },
-        QueueSource::Calls => cut(&format!("times of {name}"), SOURCE_AT_MOST).into(),
     }
 }
 
-/// What would tell more than the times of calls, by the name of the library.
-fn advice(library: &str) -> Option<&'static str> {
-    const ADVICE: [(&str, &str); 3] = [
+/// What would tell of queues, by the name of the library.
+fn remedy(library: &str) -> &'static str {
+    const REMEDIES: [(&str, &str); 3] = [
         (
             "Open MPI",
             "run with Open MPI's pml ob1 (--mca pml ob1), which has the lengths of its queues; an Open \
              MPI built with configure's --enable-peruse tells of every message: gyan run --events",
         ),
-        ("Intel", "Intel MPI tells nothing more of its queues; another MPI may"),
+        ("Intel", "Intel MPI tells nothing of its queues; another MPI may"),
         (
             "MPICH",
             "an MPICH built with configure's --enable-mpit-pvars=recvq has the lengths of its queues; \
              one with --enable-mpit-events tells of every message: gyan run --events",
         ),
     ];
-    let known = ADVICE.iter().find(|(name, _)| library.contains(name));
-    known.map(|(_, advice)| *advice)
+    let known = REMEDIES.iter().find(|(name, _)| library.contains(name));
+    known.map_or("run with: gyan run --watch umq --events", |(_, remedy)| *remedy)
 }
 
 /// The times of requests, which only callbacks provide: those that are not in the first table.

@@ -123,8 +123,7 @@ fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
             parts.push(line!["up to ", length, " ", noun, plural, " (rank ", rank, ")"]);
         }
     }
-    let late = rows.iter().filter(|row| row.quantity == Quantity::LateSenders);
-    let late_s: f64 = late.filter_map(|row| row.total).sum();
+    let late_s = summary.message_waiting.as_ref().map_or(0.0, |waiting| waiting.late_senders_s);
     if late_s > 0.0 {
         let ranks = f64::from(summary.ranks.reduced.max(1));
         let each = Amount { fidelity: Fidelity::Estimated, ..seconds(late_s / ranks) };

@@ -11,7 +11,6 @@ use crate::common::{BED, MPICH, Mpi, OPENMPI, Outcome, Profiled, gyan, root, run
 use crate::matrix::{self, Column};
 
 const RANKS: usize = 3;
-const ON: (&str, &str) = ("GYAN_WAITING_MESSAGES", "on");
 /// Messages of `pairs.c`.
 const MESSAGES: u64 = 7 * 100;
 
@@ -85,7 +84,7 @@ fn ran(mpi: Mpi, program: &[&str], settings: &[(&str, &str)]) -> Profiled {
 }
 
 fn pairs_are_found(mpi: Mpi) {
-    let run = ran(mpi, &[], &[ON]);
+    let run = ran(mpi, &[], &[]);
     let what = format!("{mpi:?}");
     let (truth, found) = checked(&run, &what);
     is_late(&truth, &found, [0, 1], &what);
@@ -116,7 +115,7 @@ fn waiting_in_messages_is_that_of_its_definition() {
 #[test]
 fn ranks_are_those_of_the_world_whatever_the_communicator() {
     for mpi in [OPENMPI, MPICH] {
-        let run = ran(mpi, &["reverse"], &[ON]);
+        let run = ran(mpi, &["reverse"], &[]);
         let what = format!("{mpi:?} in reverse order");
         let (truth, found) = checked(&run, &what);
         is_late(&truth, &found, [2, 1], &what);
@@ -124,8 +123,8 @@ fn ranks_are_those_of_the_world_whatever_the_communicator() {
 }
 
 #[test]
-fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
-    let profiled = ran(OPENMPI, &[], &[ON]);
+fn the_report_names_both_lines_and_off_is_off() {
+    let profiled = ran(OPENMPI, &[], &[]);
     let text = report(["report", "--waiting"], &profiled.directory).stdout;
     // Each line that it names calls the function that it names.
     let source = fs::read_to_string(root().join("tests/programs/pairs.c")).unwrap();
@@ -138,7 +137,7 @@ fn the_report_names_both_lines_and_nothing_is_timed_unasked() {
         let code = source.lines().nth(line - 1).unwrap();
         assert!(code.contains(&format!("{function}(")), "{function} {line}: {code}\n{text}");
     }
-    let off = ran(MPICH, &[], &[]);
+    let off = ran(MPICH, &[], &[("GYAN_WAITING", "off")]);
     assert!(off.profiles().iter().all(|profile| profile.message_times.is_none()));
 }
 
@@ -153,7 +152,7 @@ fn of_a_program_in_python_the_lines_are_known() {
     };
     for mpi in matrix::with(Column::Mpi4py) {
         let arguments = [&*program.display().to_string()];
-        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[ON]);
+        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         let truth_s: f64 = run.outcome.stdout.trim().parse().unwrap();
         let found = summary(&run.profiles()).message_waiting.unwrap();

@@ -19,9 +19,15 @@ const PERUSE: Start = Start {
     environment: &[("GYAN_EVENTS", "peruse"), ("OMPI_MCA_pml", "ob1")],
     ..start(OPENMPI_SPC)
 };
-/// Messages that both ranks time.
-const MESSAGES: Start =
-    Start { environment: &[("GYAN_WAITING_MESSAGES", "on")], ..start(OPENMPI5) };
+/// The same where the ranks do not compare messages.
+const PERUSE_ALONE: Start = Start {
+    environment: &[
+        ("GYAN_EVENTS", "peruse"),
+        ("OMPI_MCA_pml", "ob1"),
+        ("GYAN_WAITING", "off"),
+    ],
+    ..start(OPENMPI_SPC)
+};
 const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
 const COPIED: Start = Start { set: &["btl_vader_single_copy_mechanism=none"], ..start(OPENMPI4) };
 const TCP: Start = Start { set: &["btl=tcp,self"], ..start(OPENMPI4) };
@@ -229,7 +235,22 @@ pub(super) const CASES: &[Case] = &[
                 is: Seconds,
             },
         )],
-        ..Case::of("wrong-order", MESSAGES)
+        ..Case::of("wrong-order", start(OPENMPI5))
+    },
+    Case {
+        functions: &["MPI_Recv"],
+        // 40 ms in each of 40 steps.
+        evidence: &[("waiting for late senders", 1.5, 2.4)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "waiting for late senders",
+                of: |summary| summary.message_waiting.as_ref().map(|of| of.late_senders_s),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("late-senders", start(MPICH4))
     },
     Case {
         functions: &["MPI_Recv"],
@@ -244,14 +265,22 @@ pub(super) const CASES: &[Case] = &[
                 is: Counted([38.0, 42.0], [0.0, 2.0]),
             },
         )],
-        ..Case::of("late-senders", PERUSE)
+        ..Case::of("late-senders", PERUSE_ALONE)
     },
     Case {
-        functions: &["MPI_Recv"],
-        // Estimated from the times of calls: on a busy machine, other calls may also take long.
-        evidence: &[("receives that waited", 38.0, 82.0)],
-        twins: &[(Healthy, Gone, NONE)],
-        ..Case::of("late-senders", start(MPICH4))
+        functions: &["MPI_Ssend"],
+        // 30 ms in each of 40 steps.
+        evidence: &[("waiting for late receivers", 1.1, 1.8)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "waiting for late receivers",
+                of: |summary| summary.message_waiting.as_ref().map(|of| of.late_receivers_s),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("late-receivers", start(MPICH4))
     },
     Case {
         evidence: &[("messages that came first", 36.0, 40.0)],
@@ -264,7 +293,7 @@ pub(super) const CASES: &[Case] = &[
                 is: Counted([36.0, 40.0], [0.0; 2]),
             },
         )],
-        ..Case::of("late-receivers", PERUSE)
+        ..Case::of("late-receivers", PERUSE_ALONE)
     },
     Case {
         // The sum of 1 to 900 in each of 100 rounds on each of two ranks.

@@ -304,16 +304,15 @@ pub(crate) enum Fast {
     None,
 }
 
-/// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing.
+/// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing. Not for one that
+/// completes requests while completions are watched.
 #[inline]
 pub(crate) fn fast(function: Function) -> Fast {
     match GATE.load(Ordering::Relaxed) {
-        gate @ (OPEN | WATCHED)
-            if !watches_completions() && ledger::alone().count_unless_due(function) =>
-        {
+        gate @ (OPEN | WATCHED) if ledger::alone().count_unless_due(function) => {
             Fast::Alone(Inside::enter(gate, function))
         }
-        THREADED | THREADED_WATCHED if !watches_completions() => Fast::Thread,
+        THREADED | THREADED_WATCHED => Fast::Thread,
         GAP => fast_after_gap(function),
         _ => Fast::None,
     }

@@ -244,6 +244,14 @@ impl Ledger {
         true
     }
 
+    /// Takes a call back that was counted on the fast path: it takes another one.
+    #[cold]
+    pub(crate) fn take_back(&self, function: Function) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        account.left.add(1);
+        account.calls.add(1_u64.wrapping_neg());
+    }
+
     /// Counts a successful call and the bytes that it moved, if any, on the fast path.
     #[inline]
     pub(crate) fn moved(&self, function: Function, bytes: u64) {

@@ -185,13 +185,9 @@ settings! {
     /// record where in the program the timed calls come from: `on` or `off`
     GYAN_SITES ("on") sites: bool = true, switch;
 
-    /// `off`: the time of barriers and other collectives that no rank leaves before all have entered is not divided
-    /// into waiting and transfer
+    /// `off`: the time of collectives is not divided into waiting and transfer, and messages are not compared between their two
+    /// ranks to know how long which of them waits for the other
     GYAN_WAITING ("on") waiting: bool = true, switch;
-
-    /// `on`: messages are timed on both of their ranks, so that it is known how long which rank waits for which other one; each call
-    /// takes longer then
-    GYAN_WAITING_MESSAGES ("off") waiting_messages: bool = false, switch;
 
     /// have the MPI library call gyan at each message, where it can: `peruse`, `mpi_t` (events of MPI 4) or `all`;
     /// the budget does not cover it

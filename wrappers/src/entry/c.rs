@@ -57,11 +57,18 @@ macro_rules! skeleton {
     // When ranks wait for each other in the call, the entrance leaves it to compiled code, which times it.
     ($chapter:ident $name:ident [samples waits $on:tt] ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
-        fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted }
+        fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted if true }
         counted! { ($chapter::$name) ( $($arg : $type),* ) |_| {} }
     };
     ($chapter:ident $name:ident [anywhere] $arguments:tt) => {
         slow_entrance! { ($chapter::$name) $name [] $arguments Effect::Anywhere }
+    };
+    ($chapter:ident $name:ident [samples $($fact:tt)+] ( $($arg:ident : $type:ident),* )) => {
+        fast! { ($chapter::$name) $name [samples $($fact)+] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
+        fast_entrance! {
+            ($chapter::$name) $name [samples $($fact)+] ( $($arg : $type),* ), then counted if MESSAGE.is_some()
+        }
+        counted! { ($chapter::$name) ( $($arg : $type),* ) |_| {} }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {}; Effect::Nothing }
@@ -73,7 +80,7 @@ macro_rules! skeleton {
             |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) };
             moves! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
-        fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted }
+        fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted if true }
         counted! {
             ($chapter::$name) ( $($arg : $type),* )
             |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) }
@@ -132,6 +139,11 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
+            let Some(messages) = untimed($($arg),*) else {
+                ledger::alone().take_back($function);
+                return slow($($arg),*);
+            };
+            messages.inspect(|counts| counts.count());
             let next = || {
                 let result = forward::<false>(true, $($arg),*);
                 if STARTED.is_some() && result == 0 {
@@ -176,14 +188,28 @@ macro_rules! fast {
         #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
+            let Some(messages) = untimed($($arg),*) else { return slow($($arg),*) };
+            if ENTRY.is_examined() {
+                return slow($($arg),*);
+            }
             match gate::fast($function) {
                 Fast::Alone(inside) => {
+                    messages.inspect(|counts| counts.count());
                     let next = || forward::<WATCHED>(true, $($arg),*);
                     gate::forward(inside, ledger::alone(), next, $moved)
                 }
                 Fast::Thread => threaded::<WATCHED>($($arg),*),
                 Fast::None => slow($($arg),*),
             }
+        }
+
+        /// What the call sends and receives; none if that is timed.
+        #[allow(clippy::inline_always, clippy::option_option)]
+        #[inline(always)]
+        fn untimed($($arg: $type),*) -> Option<Option<$crate::observe::streams::Untimed>> {
+            let Some(at) = MESSAGE else { return Some(None) };
+            let words = [$(Argument::word($arg)),*];
+            $crate::observe::streams::untimed(at, |place| words.get(place).copied().unwrap_or(0)).map(Some)
         }
 
         as_words! {
@@ -193,8 +219,10 @@ macro_rules! fast {
 
         #[inline(never)]
         extern "C-unwind" fn threaded<const WATCHED: bool>($($arg: $type),*) -> Int {
+            let Some(messages) = untimed($($arg),*) else { return slow($($arg),*) };
             let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
             let ledger = inside.ledger;
+            messages.inspect(|counts| counts.count_in(ledger));
             let words = [$(Argument::word($arg)),*];
             let _now = ledger.now.enter($function, &words, inside.origin(WATCHED), true, false);
             let next = || {
@@ -280,6 +308,13 @@ macro_rules! entry {
                 &[$(stringify!($arg)),*],
             );
 
+        /// Where they are if it sends or receives a message.
+        const MESSAGE: Option<$crate::observe::streams::MessageArguments> =
+            $crate::observe::streams::MessageArguments::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+            );
+
         pub(in crate::entry) static ENTRY: Entry = Entry {
             next: Next::instead($at_first),
             name: c_name(concat!(stringify!($name), "\0")),
@@ -291,10 +326,7 @@ macro_rules! entry {
             receives: receives! { ( $($arg)* ) $known },
             waits: waits! { ( $($arg)* ) $known },
             started: STARTED,
-            message: $crate::observe::streams::MessageArguments::new(
-                crate::mpi::functions::name($function),
-                &[$(stringify!($arg)),*],
-            ),
+            message: MESSAGE,
         };
     };
 }

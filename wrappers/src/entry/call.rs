@@ -19,8 +19,9 @@ use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{ArgumentKind, Function, Meeting, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
-use crate::observe::streams::{self, CallTimes, MessageArguments};
+use crate::observe::streams::{self, CallTimes, MessageArguments, Untimed};
 use crate::observe::waiting;
+use crate::sys::clock;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
@@ -94,6 +95,44 @@ impl Entry {
         }
         let (comm, root) = self.waits_on(arguments)?;
         waiting::due(scope.is_alone(), self.function, comm, root)
+    }
+}
+
+/// What a call on any path but the fastest sends or receives.
+enum CallMessage {
+    Untimed(Untimed),
+    Timed(MessageArguments),
+}
+
+impl Entry {
+    /// With the ledger of the thread; none for another function, and while messages are not counted.
+    fn message_of(
+        &self,
+        scope: &Scope,
+        arguments: Arguments,
+    ) -> Option<(CallMessage, &'static Ledger)> {
+        let at = self.message.filter(|_| streams::is_on())?;
+        let ledger = scope.ledger()?;
+        let message = match streams::untimed_among(at, arguments) {
+            Some(counts) => CallMessage::Untimed(counts),
+            None => CallMessage::Timed(at),
+        };
+        Some((message, ledger))
+    }
+
+    /// Whether to take the time of a call for what it sends or receives, or for the requests that it completes.
+    fn is_timed_for(&self, message: Option<&(CallMessage, &'static Ledger)>) -> bool {
+        match message {
+            Some((CallMessage::Timed(_), _)) => true,
+            Some((CallMessage::Untimed(_), _)) => false,
+            None => self.is_examined(),
+        }
+    }
+
+    /// Whether it completes requests while that is watched.
+    #[inline]
+    pub(super) fn is_examined(&self) -> bool {
+        matches!(self.effect, Effect::Completes(_)) && gate::watches_completions()
     }
 }
 
@@ -345,9 +384,12 @@ fn in_scope(
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
-    let begun = streams::now();
+    let message = entry.message_of(&scope, arguments);
+    let is_timed = entry.is_timed_for(message.as_ref());
+    let now = || if is_timed { clock::now() } else { 0 };
+    let begun = now();
     let result = next();
-    let this_call = CallTimes { function: entry.function, caller, begun, ended: streams::now() };
+    let this_call = CallTimes { function: entry.function, caller, begun, ended: now() };
     if entry.started.is_some() && result == 0 {
         if scope.is_alone() {
             has_begun();
@@ -357,10 +399,11 @@ fn in_scope(
     }
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
-    if let Some(message) = entry.message.filter(|_| streams::is_on() && result == 0)
-        && let Some(ledger) = scope.ledger()
-    {
-        streams::exchanged(message, arguments, this_call, ledger);
+    if let Some((message, ledger)) = message.filter(|_| result == 0) {
+        match message {
+            CallMessage::Untimed(counts) => counts.count_in(ledger),
+            CallMessage::Timed(at) => streams::exchanged(at, arguments, this_call, ledger),
+        }
     }
     entry.effect.after(&scope, arguments, change, result == 0, noted, this_call);
     result
@@ -375,10 +418,16 @@ fn counted(
     caller: usize,
     next: impl Fn() -> c_int,
 ) -> Option<c_int> {
-    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+    if matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+        || entry.is_examined()
+        || entry.receives.is_some() && receives::is_on()
     {
         return None;
     }
+    let untimed = match entry.message {
+        Some(at) => Some(streams::untimed_among(at, arguments)?),
+        None => None,
+    };
     let function = entry.function;
     let on = entry.waits_on(arguments);
     let next = |alone| match on {
@@ -392,6 +441,7 @@ fn counted(
     };
     match gate::fast(function) {
         Fast::Alone(inside) => {
+            untimed.inspect(|counts| counts.count());
             came_in_words(ledger::alone(), arguments);
             NOW.came_in_words(arguments.words(), caller, true);
             begins(entry, arguments);
@@ -407,6 +457,7 @@ fn counted(
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
+            untimed.inspect(|counts| counts.count_in(ledger));
             came_in_words(ledger, arguments);
             let _now = enters(ledger, entry, arguments, caller, true);
             let next = || {

@@ -73,7 +73,7 @@ macro_rules! measured {
 
             other! { [] $arguments }
 
-            entrance! { fn wrapped $arguments of NO_FUNCTION $(, then $counted)? }
+            entrance! { fn wrapped $arguments of NO_FUNCTION $(, then $counted if true)? }
 
             as_words! {
                 fn routine(

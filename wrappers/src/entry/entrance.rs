@@ -197,13 +197,13 @@ pub(super) const fn kept(function: &str, names: &[&str]) -> usize {
 }
 
 /// A function that counts the call and forwards it to the next definition or, after counting it, continues as
-/// `$counted`. For one of several threads it continues as `threaded`; when the call is due for timing, nested
+/// `$counted` if that is wanted. For one of several threads it continues as `threaded`; when the call is due for timing, nested
 /// or watched, it continues as `other`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entrance {
     (
         $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) of $function:expr
-        $(, then $counted:ident)?
+        $(, then $counted:ident if $continues:expr)?
     ) => {
         $(#[$attribute])*
         #[unsafe(naked)]
@@ -226,7 +226,7 @@ macro_rules! entrance {
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $crate::entry::entrance::leaves_now!(),
                 $crate::entry::entrance::notes_operation!(values),
-                $(concat!("jmp {", stringify!($counted), "}"),)?
+                $(concat!(".if !{forwards}\njmp {", stringify!($counted), "}\n.endif"),)?
                 ".if {forwards}",
                 $crate::entry::entrance::forwards!(
                     "qword ptr [rip + {entry} + {next}]",
@@ -275,7 +275,7 @@ macro_rules! entrance {
                 calls = const PLACES.0,
                 left = const PLACES.1,
                 $($counted = sym $counted,)?
-                forwards = const <[&str]>::is_empty(&[$(stringify!($counted))?]) as usize,
+                forwards = const !(false $(|| $continues)?) as usize,
                 padded = const STACK.1 - STACK.0,
                 words = const STACK.0,
                 pushed = const STACK.1,

@@ -7,14 +7,15 @@
 //! the reduction leaves their stream out. Communicators have a number that follows from that of their parent, and from how many
 //! the parent had before, as all its ranks make them together.
 //!
-//! While this is on, no call takes the fast path. Once a second thread sends or receives, nothing is compared: the order of
-//! their calls is not known.
+//! Only calls whose messages are timed leave the fast path ([`counts`]), and those that complete requests while a message that is
+//! timed is under way. Once a second thread sends or receives, nothing is compared: the order of their calls is not known.
 
 #![forbid(unsafe_code)]
 
+mod counts;
+
 use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gyan_results::{
@@ -22,6 +23,8 @@ use gyan_results::{
     STREAM_TIMES_AT_MOST, Waiting,
 };
 
+pub(crate) use self::counts::{Untimed, is_on, untimed, untimed_among};
+use self::counts::{PassedKey, StreamCount};
 use super::communicators;
 use super::waiting::set;
 use crate::calls::addresses::Map;
@@ -52,7 +55,10 @@ const CALLS_AT_MOST: usize = 1024;
 /// How many communicators are known at a time.
 const COMMUNICATORS_AT_MOST: usize = 1 << 14;
 
-static ON: AtomicBool = AtomicBool::new(false);
+/// How many requests that are not timed may complete while one that is timed does not: one that never completes must not
+/// have every completion examined.
+const PATIENCE: u32 = 4096;
+
 static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 
 /// The positions of the arguments of a function that sends or receives a message.
@@ -143,7 +149,11 @@ impl CallTimes {
 struct Streams {
     numbers: BTreeMap<StreamKey, usize>,
     tallies: Vec<StreamTally>,
+    /// By the address of the count.
+    claims: BTreeMap<usize, Claim>,
     pending: FixedMap<(Language, usize), PendingMessage>,
+    /// How many other requests have completed since one of those did.
+    others_completed: u32,
     /// The calls of messages that are timed, and their numbers from 1.
     calls: Vec<CalledAt>,
     call_numbers: BTreeMap<CalledAt, u32>,
@@ -152,12 +162,18 @@ struct Streams {
     at_most: usize,
     /// How many are.
     timed: usize,
-    /// Messages that were sent and are in no stream.
+    /// Messages that were sent and are in no stream, on communicators that have ended.
     sent_in_none: u64,
-    /// The ledger of the thread that sends and receives, by its address; 0 before it does.
-    thread: usize,
-    /// How many messages threads sent and received after a second one did.
-    of_threads: u64,
+    /// Whether a second thread sends or receives.
+    has_threads: bool,
+}
+
+/// The count that belongs to a stream, and the index of its tally. None for messages that are in no stream.
+struct Claim {
+    count: &'static StreamCount,
+    stream: Option<usize>,
+    /// They are sent to another rank.
+    is_sent: bool,
 }
 
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
@@ -179,7 +195,10 @@ struct KnownCommunicator {
 /// The messages of one stream.
 #[derive(Default)]
 struct StreamTally {
-    messages: u64,
+    /// None once its communicator has ended.
+    count: Option<&'static StreamCount>,
+    /// How many there were then.
+    ended_with: u64,
     level: u32,
     times: Vec<MessageTicks>,
 }
@@ -208,32 +227,26 @@ const WORLD: u64 = 1;
 
 /// From now on messages are timed, if wanted.
 pub(crate) fn begin(on: bool) {
-    *streams() = on.then(|| Streams {
+    let mut streams = streams();
+    // Those of an earlier run.
+    for claim in streams.take().iter().flat_map(|earlier| earlier.claims.values()) {
+        claim.count.ends();
+    }
+    *streams = on.then(|| Streams {
         numbers: BTreeMap::new(),
         tallies: Vec::new(),
+        claims: BTreeMap::new(),
         pending: FixedMap::new(PENDING_AT_MOST),
+        others_completed: 0,
         calls: Vec::new(),
         call_numbers: BTreeMap::new(),
         communicators: BTreeMap::new(),
         at_most: STREAM_TIMES_AT_MOST,
         timed: 0,
         sent_in_none: 0,
-        thread: 0,
-        of_threads: 0,
+        has_threads: false,
     });
-    ON.store(on, Ordering::Relaxed);
-    gate::watch_completions(CompletionsFor::Messages, on);
-}
-
-#[inline]
-pub(crate) fn is_on() -> bool {
-    ON.load(Ordering::Relaxed)
-}
-
-/// The time for [`CallTimes`]; 0 while nothing is timed.
-#[inline]
-pub(crate) fn now() -> u64 {
-    if is_on() { clock::now() } else { 0 }
+    counts::begin(on);
 }
 
 fn streams() -> MutexGuard<'static, Option<Streams>> {
@@ -270,7 +283,7 @@ pub(crate) fn child_comes(parent: usize, child: Option<usize>) {
 pub(crate) fn communicator_goes(word: usize) {
     if is_on() {
         let handle = communicators::handle(word);
-        with_streams(|streams| streams.communicators.remove(&handle));
+        with_streams(|streams| streams.communicator_ends(handle));
     }
 }
 
@@ -279,7 +292,10 @@ pub(crate) fn request_goes(request: Passed) {
     if is_on()
         && let Some(handle) = request.request(0)
     {
-        with_streams(|streams| streams.pending.take(&(request.language, handle)));
+        with_streams(|streams| {
+            streams.pending.take(&(request.language, handle));
+            streams.watch();
+        });
     }
 }
 
@@ -293,19 +309,18 @@ pub(crate) fn exchanged(
     called: CallTimes,
     ledger: &'static Ledger,
 ) {
-    let thread = ptr::from_ref(ledger).addr();
-    if with_streams(|streams| streams.is_of_another(thread)) != Some(false) {
-        return;
+    if !counts::is_alone(ledger) {
+        return second_thread_comes();
     }
-    let Some(comm) = arguments.at(at.comm).comm() else { return };
+    let Some(comm) = arguments.at(at.comm).comm().map(communicators::handle) else { return };
     let of_direction = |place: Option<(usize, usize)>, direction| {
         let (peer, tag) = place?;
-        // Those that stand for no rank, any rank or any tag are negative.
-        let peer = u32::try_from(arguments.at(peer).integer()?).ok()?;
-        let tag = arguments.at(tag).integer().filter(|tag| *tag >= 0)?;
-        // The library may be asked, with no lock held.
-        let peer = communicators::by_word(comm).and_then(|comm| comm.rank_in_world(peer));
-        Some((direction, peer, tag))
+        let [peer, tag] = [peer, tag].map(|place| arguments.at(place).integer());
+        let passed = PassedKey { comm, peer: peer?, tag: tag? };
+        // The library may be asked, with no lock held. Those that stand for no rank, any rank or any tag are negative.
+        let peer = u32::try_from(passed.peer).ok().filter(|_| passed.tag >= 0);
+        let peer = peer.and_then(|peer| communicators::by_word(comm)?.rank_in_world(peer));
+        Some(Exchanged { direction, peer, passed })
     };
     let both = [
         of_direction(at.sent, MessageDirection::Sent),
@@ -319,11 +334,39 @@ pub(crate) fn exchanged(
         Some(_) => Ends::InAnother(request),
         None => Ends::Here,
     };
-    count(communicators::handle(comm), both, ends, called);
+    count(both, ends, called);
 }
 
-/// The direction of a message, the rank in `MPI_COMM_WORLD` if that is known, and the tag.
-pub(crate) type Exchanged = (MessageDirection, Option<u32>, i32);
+/// A message, as the program passes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchanged {
+    direction: MessageDirection,
+    /// The rank in `MPI_COMM_WORLD`, if that is known.
+    peer: Option<u32>,
+    passed: PassedKey,
+}
+
+/// The messages of a call on a simulated communicator, whose ranks are those of the world, as direction, rank and tag: on the fast
+/// path if that takes them.
+#[cfg(test)]
+pub(crate) fn simulate(
+    comm: usize,
+    messages: [Option<(MessageDirection, i32, i32)>; 2],
+    ends: Ends,
+    called: CallTimes,
+) {
+    let both = messages.map(|message| {
+        let (direction, peer, tag) = message?;
+        let passed = PassedKey { comm, peer, tag };
+        Some(Exchanged { direction, peer: u32::try_from(peer).ok(), passed })
+    });
+    let untimed = |message: &Exchanged| counts::untimed_in(message.direction, message.passed);
+    let counts: Option<Vec<_>> = both.iter().flatten().map(untimed).collect();
+    match counts {
+        Some(counts) => counts.into_iter().for_each(|count| _ = count.count()),
+        None => count(both, ends, called),
+    }
+}
 
 /// Where a message ends.
 #[derive(Clone, Copy)]
@@ -333,23 +376,13 @@ pub(crate) enum Ends {
     InAnother(Option<(Language, usize)>),
 }
 
-pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes) {
+pub(crate) fn count(both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes) {
     let timed = with_streams(|streams| {
         let mut timed = false;
-        for (direction, peer, tag) in both.into_iter().flatten() {
-            let communicator = streams.communicator(handle).map(|known| known.number);
-            let key = peer.zip(communicator).map(|(peer, communicator)| StreamKey {
-                direction,
-                peer,
-                communicator,
-                tag,
-            });
-            match key.and_then(|key| streams.stream(key)) {
-                Some(stream) => timed |= streams.took(stream, ends, called),
-                None if direction == MessageDirection::Sent => streams.sent_in_none += 1,
-                None => {}
-            }
+        for message in both.into_iter().flatten() {
+            timed |= streams.takes(message, ends, called);
         }
+        streams.watch();
         timed
     });
     if timed == Some(true) {
@@ -357,10 +390,30 @@ pub(crate) fn count(handle: usize, both: [Option<Exchanged>; 2], ends: Ends, cal
     }
 }
 
+/// Another thread than the first one sends or receives.
+#[cold]
+#[inline(never)]
+fn second_thread_comes() {
+    counts::end();
+    with_streams(|streams| {
+        streams.has_threads = true;
+        streams.pending.clear();
+        streams.watch();
+    });
+}
+
 /// A request has completed in this call.
 pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
     with_streams(|streams| {
-        let Some(message) = streams.pending.take(&(language, request)) else { return };
+        let Some(message) = streams.pending.take(&(language, request)) else {
+            streams.others_completed += 1;
+            if streams.others_completed > PATIENCE {
+                streams.pending.clear();
+                streams.watch();
+            }
+            return;
+        };
+        streams.watch();
         let PendingMessage { stream, number, begun, begun_in } = message;
         let waits_in = streams.call_number(called.at());
         let CallTimes { begun: waits, ended, .. } = called;
@@ -375,14 +428,29 @@ pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
 }
 
 impl Streams {
-    /// Whether a second thread sends and receives messages.
-    fn is_of_another(&mut self, thread: usize) -> bool {
-        if self.thread == 0 {
-            self.thread = thread;
-        }
-        let is_another = self.thread != thread || self.of_threads > 0;
-        self.of_threads += u64::from(is_another);
-        is_another
+    /// Has completions examined as long as there are messages to wait for.
+    fn watch(&mut self) {
+        self.others_completed = 0;
+        gate::watch_completions(CompletionsFor::Messages, !self.pending.is_empty());
+    }
+
+    /// The handle of a communicator no longer belongs to it.
+    fn communicator_ends(&mut self, handle: usize) {
+        self.communicators.remove(&handle);
+        let (tallies, sent_in_none) = (&mut self.tallies, &mut self.sent_in_none);
+        self.claims.retain(|_, claim| {
+            let is_over = claim.count.comm() == handle;
+            if is_over {
+                let messages = claim.count.messages();
+                match claim.stream.and_then(|stream| tallies.get_mut(stream)) {
+                    Some(tally) => (tally.count, tally.ended_with) = (None, messages),
+                    None if claim.is_sent => *sent_in_none += messages,
+                    None => {}
+                }
+                claim.count.ends();
+            }
+            !is_over
+        });
     }
 
     /// A communicator that all its ranks know by the same number.
@@ -408,26 +476,59 @@ impl Streams {
         number
     }
 
-    /// The stream's index in `tallies`.
-    fn stream(&mut self, key: StreamKey) -> Option<usize> {
-        if let Some(stream) = self.numbers.get(&key) {
-            return Some(*stream);
+    /// Counts a message; returns whether it is timed.
+    fn takes(&mut self, message: Exchanged, ends: Ends, called: CallTimes) -> bool {
+        let Exchanged { direction, passed, .. } = message;
+        let claimed = counts::find(direction, passed).or_else(|| self.claim(message));
+        let Some(count) = claimed else {
+            counts::is_full();
+            self.sent_in_none += u64::from(direction == MessageDirection::Sent);
+            return false;
+        };
+        let claim = self.claims.get(&ptr::from_ref(count).addr());
+        match claim.and_then(|claim| claim.stream) {
+            Some(stream) => self.took(stream, ends, called),
+            None => {
+                count.count();
+                false
+            }
         }
-        let stream = self.tallies.len();
-        if stream >= STREAMS_AT_MOST || alloc::is_short() {
-            return None;
-        }
-        self.tallies.push(StreamTally::default());
-        self.numbers.insert(key, stream);
-        Some(stream)
     }
 
-    /// Counts a message; returns whether it is timed.
+    /// Takes a place for the messages of a new stream, or for those that are in none; none if there is no room.
+    fn claim(&mut self, message: Exchanged) -> Option<&'static StreamCount> {
+        let Exchanged { direction, peer, passed } = message;
+        let stream = self.tallies.len();
+        if stream.max(self.claims.len()) >= STREAMS_AT_MOST || alloc::is_short() {
+            return None;
+        }
+        let communicator = self.communicator(passed.comm).map(|known| known.number);
+        let key = peer.zip(communicator).map(|(peer, communicator)| StreamKey {
+            direction,
+            peer,
+            communicator,
+            tag: passed.tag,
+        });
+        let key = key.filter(|key| !self.numbers.contains_key(key));
+        let count = counts::claim(direction, passed)?;
+        if let Some(key) = key {
+            self.tallies.push(StreamTally { count: Some(count), ..StreamTally::default() });
+            self.numbers.insert(key, stream);
+        } else {
+            count.times_next(u64::MAX);
+        }
+        let is_sent = direction == MessageDirection::Sent && passed.peer >= 0;
+        let claim = Claim { count, stream: key.map(|_| stream), is_sent };
+        self.claims.insert(ptr::from_ref(count).addr(), claim);
+        Some(count)
+    }
+
+    /// Counts a message of a stream; returns whether it is timed.
     fn took(&mut self, stream: usize, ends: Ends, called: CallTimes) -> bool {
         let at_most = self.at_most;
         let Some(tally) = self.tallies.get_mut(stream) else { return false };
         let before = tally.times.len();
-        let Some(number) = tally.count(at_most) else {
+        let Some(number) = tally.draw(at_most) else {
             self.timed -= before - tally.times.len();
             return false;
         };
@@ -452,6 +553,13 @@ impl Streams {
         true
     }
 
+    /// How many messages were sent that are in no stream.
+    fn sent_in_none(&self) -> u64 {
+        let in_none = self.claims.values().filter(|claim| claim.is_sent && claim.stream.is_none());
+        let here: u64 = in_none.map(|claim| claim.count.messages()).sum();
+        self.sent_in_none + here + counts::sent_without_room()
+    }
+
     /// If too many are timed, each stream keeps half as many.
     fn thin(&mut self) {
         while self.timed > TIMES_AT_MOST && self.at_most > TIMES_AT_LEAST {
@@ -465,16 +573,23 @@ impl Streams {
 }
 
 impl StreamTally {
+    fn messages(&self) -> u64 {
+        self.count.map_or(self.ended_with, StreamCount::messages)
+    }
+
     /// Counts a message; returns its number if it is timed.
-    fn count(&mut self, at_most: usize) -> Option<u64> {
-        let number = self.messages;
-        self.messages += 1;
+    fn draw(&mut self, at_most: usize) -> Option<u64> {
+        let count = self.count?;
+        let number = count.count();
         self.thin_to(at_most);
-        (Waiting::timed_call(self.level, number >> self.level) == number).then_some(number)
+        let [timed, next] =
+            [0, 1].map(|more| Waiting::timed_call(self.level, (number >> self.level) + more));
+        count.times_next(if timed > number { timed } else { next });
+        (timed == number).then_some(number)
     }
 
     fn thin_to(&mut self, at_most: usize) {
-        while self.messages.saturating_sub(1) >> self.level >= at_most as u64 {
+        while self.messages().saturating_sub(1) >> self.level >= at_most as u64 {
             Waiting::thin(&mut self.times, self.level);
             self.level += 1;
         }
@@ -500,7 +615,7 @@ impl StreamTally {
             peer: key.peer,
             tag: key.tag,
             communicator: format!("{:016x}", key.communicator),
-            messages: self.messages,
+            messages: self.messages(),
             level,
             times: MessageStream::written(known),
         }
@@ -509,11 +624,14 @@ impl StreamTally {
 
 /// Messages that are not compared, because several threads sent and received.
 pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
-    let number = streams().as_ref()?.of_threads;
-    (number > 0).then(|| ObjectsLeftOut {
+    let streams = streams();
+    let streams = streams.as_ref().filter(|streams| streams.has_threads)?;
+    let counted: u64 = streams.claims.values().map(|claim| claim.count.messages()).sum();
+    Some(ObjectsLeftOut {
         what: "message".into(),
-        number,
-        reason: "not compared between its ranks, nor are the others: several threads of the rank sent or received".into(),
+        // With the one that was not counted any more.
+        number: counted + 1,
+        reason: "not compared between its ranks, nor are those after: several threads of the rank sent or received".into(),
     })
 }
 
@@ -521,8 +639,9 @@ pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
 pub(crate) fn described(size: u32) -> Option<MessageTimes> {
     let clock = clock::of_host()?.to_owned();
     let streams = streams();
-    let streams = streams.as_ref().filter(|streams| streams.of_threads == 0)?;
-    let Streams { numbers, tallies, calls, sent_in_none, .. } = streams;
+    let streams = streams.as_ref().filter(|streams| !streams.has_threads)?;
+    let Streams { numbers, tallies, calls, .. } = streams;
+    let sent_in_none = streams.sent_in_none();
     let room = MessageTimes::at_most(size);
     let mut at_most = STREAM_TIMES_AT_MOST;
     let number = |at_most: usize| -> usize {
@@ -541,7 +660,6 @@ pub(crate) fn described(size: u32) -> Option<MessageTimes> {
     };
     let calls = calls.iter().map(&mut place).collect();
     let (addresses, load_map) = places.into_used();
-    let sent_in_none = *sent_in_none;
     Some(MessageTimes { clock, streams, sent_in_none, calls, addresses, load_map })
 }
 
@@ -574,17 +692,30 @@ mod tests {
     }
 
     /// A message to or from a rank with tag 7.
-    fn message(direction: MessageDirection, peer: u32) -> [Option<Exchanged>; 2] {
-        [Some((direction, Some(peer), 7)), None]
+    fn message(comm: usize, direction: MessageDirection, peer: i32) -> [Option<Exchanged>; 2] {
+        let passed = PassedKey { comm, peer, tag: 7 };
+        [Some(Exchanged { direction, peer: u32::try_from(peer).ok(), passed }), None]
+    }
+
+    /// A call on the fast path, if the message takes it.
+    fn passes(peer: usize) -> bool {
+        let at = MessageArguments { sent: Some((0, 1)), received: None, comm: 2, request: None };
+        let words = [peer, 7, WORLD_HANDLE];
+        let counts = untimed(at, |place| words[place]);
+        counts.inspect(|counts| counts.count()).is_some()
     }
 
     #[test]
     fn of_many_messages_the_same_are_timed_as_of_collectives() {
         for messages in [1_u64, 200, 257, 5000] {
-            let mut tally = StreamTally::default();
+            let count: &'static StreamCount = Box::leak(Box::new(StreamCount::new()));
+            let mut tally = StreamTally { count: Some(count), ..StreamTally::default() };
             let mut numbers = Vec::new();
             for number in 0..messages {
-                if tally.count(STREAM_TIMES_AT_MOST) == Some(number) {
+                // Those that are not timed take the fast path.
+                if !count.is_due() {
+                    count.count();
+                } else if tally.draw(STREAM_TIMES_AT_MOST) == Some(number) {
                     let (begun, ended) = (number + 1, number + 2);
                     let times =
                         MessageTicks { begun, waits: begun, ended, ..MessageTicks::default() };
@@ -610,34 +741,104 @@ mod tests {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
             begin(true);
-            let sent = message(MessageDirection::Sent, 2);
-            count(WORLD_HANDLE, sent, Ends::Here, called(MPI_Send, 10, 20));
-            count(WORLD_HANDLE, sent, Ends::Here, called(MPI_Send, 30, 90));
+            let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
+            count(sent, Ends::Here, called(MPI_Send, 10, 20));
+            count(sent, Ends::Here, called(MPI_Send, 30, 90));
             let request = (Language::C, 0x77);
-            let received = message(MessageDirection::Received, 1);
-            count(
-                WORLD_HANDLE,
-                received,
-                Ends::InAnother(Some(request)),
-                called(MPI_Irecv, 100, 101),
-            );
+            let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
+            count(received, Ends::InAnother(Some(request)), called(MPI_Irecv, 100, 101));
+            let is_watched = gate::watches_completions();
             completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
             completed(Language::C, 0x77, called(MPI_Waitall, 400, 500));
             completed(Language::C, 0x77, called(MPI_Waitall, 600, 700));
-            // On a communicator that nothing is known of.
-            count(0x9999, sent, Ends::Here, called(MPI_Send, 800, 801));
+            writeln!(out, "{is_watched} {}", gate::watches_completions())?;
+            // On a communicator that nothing is known of, and to no rank.
+            for (comm, peer) in [(0x9999, 2), (WORLD_HANDLE, -1)] {
+                let sent = message(comm, MessageDirection::Sent, peer);
+                count(sent, Ends::Here, called(MPI_Send, 800, 801));
+            }
             let streams = streams();
             let streams = streams.as_ref().unwrap();
             for (key, stream) in &streams.numbers {
                 let tally = &streams.tallies[*stream];
                 let times = tally.times.iter().map(|of| (of.begun, of.waits, of.ended));
                 let times: Vec<_> = times.collect();
-                writeln!(out, "{:?} {} {} {times:?}", key.direction, key.peer, tally.messages)?;
+                writeln!(out, "{:?} {} {} {times:?}", key.direction, key.peer, tally.messages())?;
             }
-            writeln!(out, "{}", streams.sent_in_none)
+            writeln!(out, "{}", streams.sent_in_none())
         });
-        let expected = "Sent 2 2 [(10, 10, 20), (30, 30, 90)]\nReceived 1 1 [(100, 400, 500)]\n1\n";
+        let expected = "true false\nSent 2 2 [(10, 10, 20), (30, 30, 90)]\n\
+                        Received 1 1 [(100, 400, 500)]\n1\n";
         assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_message_that_is_not_timed_takes_the_fast_path_and_is_counted() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            begin(true);
+            let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
+            let mut fast = 0;
+            for _ in 0..10_000 {
+                if passes(2) {
+                    fast += 1;
+                } else {
+                    count(sent, Ends::Here, called(MPI_Send, 10, 20));
+                }
+            }
+            let messages = streams().as_ref().unwrap().tallies[0].messages();
+            // The first 256, and about half as many for each doubling.
+            writeln!(out, "{messages} {}", (8_500..9_200).contains(&fast))?;
+            // To no rank: the first one asks.
+            writeln!(out, "{}", passes(usize::MAX))?;
+            count(
+                message(WORLD_HANDLE, MessageDirection::Sent, -1),
+                Ends::Here,
+                called(MPI_Send, 10, 20),
+            );
+            writeln!(out, "{}", passes(usize::MAX))?;
+            // The communicator ends: its messages are known, and the place is free.
+            communicator_goes(WORLD_HANDLE);
+            let streams = streams();
+            let streams = streams.as_ref().unwrap();
+            writeln!(out, "{} {}", streams.tallies[0].messages(), streams.claims.len())
+        });
+        assert_eq!(lines, "10000 true\nfalse\ntrue\n10000 0\n");
+    }
+
+    #[test]
+    fn a_request_that_never_completes_is_given_up() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            begin(true);
+            let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
+            let request = Some((Language::C, 0x77));
+            count(received, Ends::InAnother(request), called(MPI_Irecv, 100, 101));
+            for _ in 0..PATIENCE {
+                completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
+            }
+            writeln!(out, "{}", gate::watches_completions())?;
+            completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
+            writeln!(out, "{}", gate::watches_completions())
+        });
+        assert_eq!(lines, "true\nfalse\n");
+    }
+
+    #[test]
+    fn without_room_messages_take_the_fast_path() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            begin(true);
+            for peer in 0..=i32::try_from(STREAMS_AT_MOST).unwrap() {
+                let sent = message(WORLD_HANDLE, MessageDirection::Sent, peer);
+                count(sent, Ends::Here, called(MPI_Send, 10, 20));
+            }
+            writeln!(out, "{}", passes(5000))?;
+            let streams = streams();
+            writeln!(out, "{}", streams.as_ref().unwrap().sent_in_none())
+        });
+        // The one that found no room, and that on the fast path.
+        assert_eq!(lines, "true\n2\n");
     }
 
     #[test]
@@ -645,14 +846,17 @@ mod tests {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
             begin(true);
-            let is_another =
-                |thread| with_streams(|streams| streams.is_of_another(thread)).unwrap();
-            writeln!(out, "{:?}", [1, 1].map(is_another))?;
+            let [first, second] = [ledger::new_ledger(), ledger::new_ledger()];
+            writeln!(out, "{} {}", counts::is_alone(first), counts::is_alone(first))?;
             writeln!(out, "{} {}", described(2).is_some(), left_out().is_some())?;
-            writeln!(out, "{:?}", [2, 1].map(is_another))?;
-            writeln!(out, "{} {}", described(2).is_some(), left_out().unwrap().number)
+            writeln!(out, "{}", counts::is_alone(second))?;
+            let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
+            count(sent, Ends::Here, called(MPI_Send, 10, 20));
+            second_thread_comes();
+            writeln!(out, "{} {}", described(2).is_some(), left_out().unwrap().number)?;
+            writeln!(out, "{}", is_on())
         });
-        assert_eq!(lines, "[false, false]\ntrue false\n[true, true]\nfalse 2\n");
+        assert_eq!(lines, "true true\ntrue false\nfalse\nfalse 2\nfalse\n");
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
-        begin_waiting(&mut config, is_world);
+        begin_waiting(&config, is_world);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -282,15 +282,10 @@ impl Beginning {
     }
 }
 
-/// From now on collectives and messages are timed, if that is wanted. `is_possible`: for messages.
-fn begin_waiting(config: &mut Config, is_possible: bool) {
+/// From now on collectives and messages are timed, if that is wanted. `has_world`: ranks of messages can be told.
+fn begin_waiting(config: &Config, has_world: bool) {
     waiting::begin(config.waiting);
-    streams::begin(config.waiting_messages && is_possible);
-    if config.waiting_messages && !is_possible {
-        config.warnings.push(
-            "GYAN_WAITING_MESSAGES=on: without MPI_COMM_WORLD ranks cannot be told; ignored".into(),
-        );
-    }
+    streams::begin(config.waiting && has_world);
 }
 
 /// Says what the user must know now. `first`: nothing was said before in this process.

@@ -36,6 +36,14 @@ impl<K: Eq + Hash, V> FixedMap<K, V> {
         self.map.remove(key)
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.map.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.map.iter()
     }
