@@ -13,6 +13,7 @@ mod histogram;
 mod hosts;
 mod input;
 mod machine;
+mod matrix;
 mod now;
 mod page;
 mod peers;

@@ -202,6 +202,12 @@ fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
         is_golden(name, &outcome.stdout.replace(&directory.path().display().to_string(), "DIR"));
     }
+    // Of the page, the section that shows who waits for whom.
+    let page = report(directory.path(), &["--format", "html"]).stdout;
+    let (_, section) = page.split_once("<section id=\"waiting\"").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    let lines = section.replace("<tr", "\n<tr").replace("<figure", "\n<figure");
+    is_golden("waiting-messages.html", &lines.replace("<rect", "\n<rect"));
     let table = ["--table", "summary_message_waiting", "--format", "csv"];
     let outcome = run(gyan().arg("export").arg(directory.path()).args(table));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -215,6 +221,13 @@ fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let has = |title: &str| outcome.stdout.contains(title);
     assert!(has("Waiting in messages") && !has("Waiting in collectives"), "{}", outcome.stdout);
+    // Nor is there a matrix if no message waited.
+    let matrix =
+        || report(directory.path(), &["--format", "html"]).stdout.contains("Who waits for whom");
+    assert!(matrix());
+    summary.message_waiting.as_mut().unwrap().pairs.clear();
+    keep(&summary);
+    assert!(!matrix());
 }
 
 #[test]

@@ -111,15 +111,32 @@ pub(crate) struct HistogramChart {
     pub(crate) limit: Option<f64>,
 }
 
-/// Who sends to whom: a row for each sender, a column for each receiver.
+/// An amount for each pair: a row and a column for each rank or host, or for each bin of them.
 pub(crate) struct Matrix {
     pub(crate) unit: Unit,
-    /// The names of the rows, and of the columns.
+    /// How many rows there are, and how many columns.
     pub(crate) side: usize,
-    /// Row by row.
+    /// Row by row; in ns where the unit is seconds.
     pub(crate) cells: Vec<u64>,
+    /// Which of the sentences says what a cell means, row by row.
+    pub(crate) kinds: Vec<u8>,
     /// What each row and column stands for: a rank, several ranks, or a host.
     pub(crate) names: Vec<String>,
+    pub(crate) words: MatrixWords,
+}
+
+/// How a matrix reads.
+#[derive(Clone, Copy)]
+pub(crate) struct MatrixWords {
+    /// What the rows are, and the columns: `senders`.
+    pub(crate) rows: &'static str,
+    pub(crate) columns: &'static str,
+    /// What precedes the name of one in a sentence, such as `rank`; empty if the name is enough.
+    pub(crate) noun: &'static str,
+    /// What an empty cell means, for the legend.
+    pub(crate) nothing: &'static str,
+    /// What the cells of each kind mean, in pieces between bars: ROW, COLUMN and CELL stand for two names and the amount.
+    pub(crate) sentences: &'static [&'static str],
 }
 
 /// Variables over the time of the run.

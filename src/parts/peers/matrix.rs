@@ -1,18 +1,25 @@
-//! Who sends to whom, in no more rows than can be seen.
+//! Who sends how much to whom, as a matrix.
 
 use gyan_results::{TrafficSummary, Unit};
 
-use crate::document::page::pictures::Matrix;
+use crate::document::page::pictures::{Matrix, MatrixWords};
+use crate::parts::matrix::{MatrixEntry, binned};
 
-/// Most rows and columns of a matrix.
-pub(crate) const SIDE_AT_MOST: usize = 256;
+const SENT: MatrixWords = MatrixWords {
+    rows: "senders",
+    columns: "receivers",
+    noun: "",
+    nothing: "nothing",
+    sentences: &["ROW| to |COLUMN|: |CELL"],
+};
 
 /// By rank, or by bins of equally many ranks.
 pub(crate) fn by_rank(traffic: &TrafficSummary, unit: Unit, ranks: usize) -> Option<Matrix> {
     let pairs = traffic.pairs().filter_map(|(from, to, number, bytes)| {
-        Some((from as usize, to? as usize, if unit == Unit::Bytes { bytes } else { number }))
+        let amount = if unit == Unit::Bytes { bytes } else { number };
+        Some(MatrixEntry { row: from as usize, column: to? as usize, amount, kind: 0 })
     });
-    binned(unit, ranks, pairs, |rank| rank.to_string())
+    binned((unit, SENT), ranks, pairs, |rank| rank.to_string())
 }
 
 /// From host to host, or by bins of equally many hosts.
@@ -21,9 +28,12 @@ pub(crate) fn by_host(traffic: &TrafficSummary, unit: Unit) -> Option<Matrix> {
     let place = |host: &String| hosts.binary_search(&host).ok();
     let pairs = traffic.by_host.iter().filter_map(|of| {
         let amount = if unit == Unit::Bytes { of.bytes } else { of.number };
-        Some((place(&of.from)?, place(of.to.as_ref()?)?, amount))
+        let (row, column) = (place(&of.from)?, place(of.to.as_ref()?)?);
+        Some(MatrixEntry { row, column, amount, kind: 0 })
     });
-    binned(unit, hosts.len(), pairs, |host| hosts.get(host).map_or("", |host| host).to_owned())
+    binned((unit, SENT), hosts.len(), pairs, |host| {
+        hosts.get(host).map_or("", |host| host).to_owned()
+    })
 }
 
 /// Those that sent or received anything, sorted.
@@ -33,33 +43,6 @@ pub(crate) fn hosts(traffic: &TrafficSummary) -> Vec<&String> {
     hosts.sort_unstable();
     hosts.dedup();
     hosts
-}
-
-/// How many are in a bin.
-pub(crate) fn each(members: usize) -> usize {
-    members.div_ceil(SIDE_AT_MOST).max(1)
-}
-
-/// `pairs`: from, to, and how much.
-fn binned(
-    unit: Unit,
-    members: usize,
-    pairs: impl Iterator<Item = (usize, usize, u64)>,
-    name: impl Fn(usize) -> String,
-) -> Option<Matrix> {
-    let each = each(members);
-    let side = members.div_ceil(each);
-    let mut cells = vec![0_u64; side * side];
-    for (from, to, amount) in pairs {
-        if let Some(cell) = cells.get_mut(from / each * side + to / each) {
-            *cell = cell.saturating_add(amount);
-        }
-    }
-    let name = |bin: usize| match (bin * each, ((bin + 1) * each).min(members) - 1) {
-        (first, last) if first == last => name(first),
-        (first, last) => format!("{}-{}", name(first), name(last)),
-    };
-    (side > 1).then(|| Matrix { unit, side, cells, names: (0..side).map(name).collect() })
 }
 
 #[cfg(test)]

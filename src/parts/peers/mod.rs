@@ -15,8 +15,9 @@ use crate::document::{
     Data, Document, Presentation, Section, Value, View, column, numbers, plural, texts,
 };
 use crate::error::Error;
+use crate::parts::matrix::by_member;
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, headings};
-use matrix::{by_host, by_rank, each, hosts as hosts_of};
+use matrix::{by_host, by_rank, hosts as hosts_of};
 
 /// Who sends to whom.
 pub(super) const PEERS: Part = Part {
@@ -189,11 +190,10 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
             }
         };
         let (size, of_ranks) = (summary.ranks.expected as usize, !traffic.matrix.is_empty());
-        let by: Value = match (of_ranks, each(size), each(hosts_of(traffic).len())) {
-            (true, 1, _) => "by rank".into(),
-            (true, each, _) => line!["by bins of ", each, " ranks"],
-            (false, _, 1) => "by host".into(),
-            (false, _, each) => line!["by bins of ", each, " hosts"],
+        let by = if of_ranks {
+            by_member(size, "rank")
+        } else {
+            by_member(hosts_of(traffic).len(), "host")
         };
         for (unit, question, total) in
             [(Unit::Bytes, bytes, traffic.bytes), (Unit::Count, number, traffic.number)]

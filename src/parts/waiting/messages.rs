@@ -42,12 +42,16 @@ pub(super) fn longest<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
     Some(line![who, whom, ", ", how_much_in(pair.share_there), " ", waits, " for ", late, part])
 }
 
-/// All ranks together.
 pub(super) fn totals(waiting: &MessageWaitingSummary) -> Value<'_> {
+    line![of_both_sides(waiting), ", all ranks together"]
+}
+
+/// How long receivers and senders waited.
+pub(super) fn of_both_sides(waiting: &MessageWaitingSummary) -> Value<'_> {
     let senders = seconds(waiting.late_senders_s).estimated(waiting.late_senders_error_s);
     let receivers = seconds(waiting.late_receivers_s).estimated(waiting.late_receivers_error_s);
     let of_receivers = line!["receivers waited ", senders, " for late senders"];
-    line![of_receivers, ", senders ", receivers, " for late receivers, all ranks together"]
+    line![of_receivers, ", senders ", receivers, " for late receivers"]
 }
 
 /// The table, with the longest waiting first.

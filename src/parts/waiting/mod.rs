@@ -1,5 +1,7 @@
-//! How much of the time in collectives is waiting, and for whom? How long do ranks wait for messages (`messages`)?
+//! How much of the time in collectives is waiting, and for whom? How long do ranks wait for messages (`messages`), and which
+//! for which (`matrix`)?
 
+mod matrix;
 mod messages;
 
 use gyan_results::{
@@ -337,5 +339,6 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
             Picture::Bars(Bars { keys: LegendKey::pair("waiting", "transfer"), bars }),
         ));
     }
+    block.charts.extend(matrix::chart(summary));
     Ok(block.of_view(false, view(of, true)))
 }

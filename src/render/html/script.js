@@ -88,10 +88,12 @@ for (const image of document.querySelectorAll("[data-numbers]")) {
   }, { once: true });
   names(image, (x, y) => {
     if (!numbers) return "";
-    const [[unit], who, cells] = numbers;
+    const [[unit], who, cells, sentences, kinds] = numbers;
     const [from, to] = [y, x].map(part => Math.floor(part * who.length));
-    const cell = cells[from * who.length + to].replace(/\B(?=(\d{3})+$)/g, ",");
-    return `${who[from]} to ${who[to]}: ${cell}${unit}`;
+    const at = from * who.length + to;
+    const cell = cells[at].replace(/\B(?=(\d{3})+$)/g, ",") + unit;
+    const said = { ROW: who[from], COLUMN: who[to], CELL: cell };
+    return sentences[kinds[at] || 0].split("|").map(piece => said[piece] ?? piece).join("");
   });
 }
 const closed = [];

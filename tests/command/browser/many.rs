@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use gyan_results::{
-    PeerTraffic, Peers, RankProfile, Reduction, Summary, rank_file_name, read_rank,
+    MessageWaitingSummary, PairWaiting, PeerTraffic, Peers, RankProfile, Reduction, Summary,
+    rank_file_name, read_rank,
 };
 
 use crate::common::root;
@@ -19,7 +20,8 @@ pub(super) fn ranks(place: &Path) -> PathBuf {
     let directory = place.join("many");
     std::fs::create_dir(&directory).unwrap();
     let mut file = std::fs::File::create(directory.join("summary.json")).unwrap();
-    gyan_results::write_summary(&mut file, &summary()).unwrap();
+    let summary = Summary { message_waiting: Some(waiting()), ..summary() };
+    gyan_results::write_summary(&mut file, &summary).unwrap();
     directory
 }
 
@@ -56,6 +58,32 @@ fn summary() -> Summary {
         whole
     });
     whole.finish().unwrap()
+}
+
+/// Many ranks wait for one in the middle, and each of the first ones waits for the next one.
+fn waiting() -> MessageWaitingSummary {
+    let pair = |rank: u32, late_rank: u32, waiting_s: f64| PairWaiting {
+        rank,
+        late_rank,
+        waiting_s,
+        messages: 8,
+        compared: 8,
+        share_there: 1.0,
+        ..PairWaiting::default()
+    };
+    let for_one = (0..2048).map(|at| pair(at * 48, RANKS / 2, 2.0));
+    let for_next = (0..2048).map(|rank| pair(rank, rank + 1, 0.5));
+    MessageWaitingSummary {
+        messages: 1 << 20,
+        paired: 1 << 20,
+        compared: 1 << 15,
+        // As much again is not in the pairs that are kept.
+        late_senders_s: 10_240.0,
+        late_senders_error_s: Some(0.0),
+        late_receivers_error_s: Some(0.0),
+        pairs: for_one.chain(for_next).collect(),
+        ..MessageWaitingSummary::default()
+    }
 }
 
 /// Turns it into that of another rank.

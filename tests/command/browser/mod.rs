@@ -146,7 +146,7 @@ fn pages_are_for_everybody_and_for_every_window() {
     let place = TempDir::new().unwrap();
     let mut browser = Browser::start();
     let mut barriers = Vec::new();
-    let mut pointed_at = [const { Vec::new() }; 2];
+    let mut pointed_at = [const { Vec::new() }; 3];
     for (page, titles) in pages(place.path()) {
         browser.new_tab();
         browser.open(&page);
@@ -161,7 +161,8 @@ fn pages_are_for_everybody_and_for_every_window() {
             assert_eq!(seen["images"], true, "{what}");
             backgrounds.push(seen["background"].clone());
         }
-        for (drawing, seen) in ["svg.curve", "img.matrix"].iter().zip(&mut pointed_at) {
+        let drawings = ["svg.curve", "#peers img.matrix", "#waiting img.matrix"];
+        for (drawing, seen) in drawings.iter().zip(&mut pointed_at) {
             let said = browser.value_of(&POINT.replace("DRAWING", drawing));
             seen.extend(said.as_str().map(str::to_owned));
         }
@@ -196,11 +197,13 @@ fn pages_are_for_everybody_and_for_every_window() {
         is_quiet(&browser, &page.display().to_string());
     }
     assert!(barriers.is_empty(), "{}", barriers.join("\n"));
-    let [courses, matrices] = pointed_at;
+    let [courses, matrices, waiting] = pointed_at;
     assert_eq!(courses, ["0.00 s to 0.0521 s: 2,097,152"; 2]);
     // In the first bin, of 7 hosts, all ranks but the last send to the next one.
     let hosts = "node00000-node00006";
     assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
+    // 391 ranks, of which each waits half a second for the next one; the last one is in the next bin.
+    assert_eq!(waiting, ["ranks 0-390 waited 195 s for ranks 0-390 to send"]);
 }
 
 /// `scripts/screenshots` compresses them.

@@ -1,4 +1,4 @@
-//! Who sends how much to whom: drawn as squares, or as pixels when there are many.
+//! An amount for each pair, such as who sends how much to whom: drawn as squares, or as pixels when there are many.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ const NUMBERS_AT_MOST: usize = 100_000;
 pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     let most = matrix.cells.iter().copied().max().unwrap_or(0);
     let least = matrix.cells.iter().copied().filter(|&cell| cell > 0).min().unwrap_or(0);
-    let shown = |cell: u64| number(matrix.unit, Number::Integer(cell.into()));
+    let shown = |cell: u64| in_unit(matrix, cell);
     let side = matrix.side;
     let name = |at: usize| matrix.names.get(at).map_or("", String::as_str);
     let drawing = if side <= SQUARES_AT_MOST {
@@ -47,7 +47,7 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
         }
         for (at, &cell) in matrix.cells.iter().enumerate() {
             let (from, to) = (at / side, at % side);
-            let about = format!("{} to {}: {}", name(from), name(to), shown(cell));
+            let about = sentence(matrix, at, [&who(matrix, from), &who(matrix, to), &shown(cell)]);
             let class = if cell == 0 {
                 "none".to_owned()
             } else {
@@ -69,7 +69,9 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
         }
     };
     let corners = format!(
-        "columns: receivers, rows: senders; {} at the top left, {} at the bottom right",
+        "columns: {}, rows: {}; {} at the top left, {} at the bottom right",
+        matrix.words.columns,
+        matrix.words.rows,
         name(0),
         name(side - 1)
     );
@@ -77,7 +79,7 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
         div.square { (drawing) }
         (below(&[corners]))
         ul.legend {
-            li { (swatch("none")) " nothing" }
+            li { (swatch("none")) " " (matrix.words.nothing) }
             @if most > least { li { (swatch("v0")) " " (shown(least)) } }
             li { (swatch("v9")) " " (shown(most)) }
             @if most > least { li { "logarithmic" } }
@@ -85,16 +87,61 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     }
 }
 
+/// An amount to read.
+fn in_unit(matrix: &Matrix, cell: u64) -> String {
+    let amount = match matrix.unit {
+        Unit::Seconds => Number::Double(cell as f64 * 1e-9),
+        _ => Number::Integer(cell.into()),
+    };
+    number(matrix.unit, amount)
+}
+
+/// A row or column in a sentence: `rank 3`, `ranks 0-2`.
+fn who(matrix: &Matrix, at: usize) -> String {
+    let name = matrix.names.get(at).map_or("", String::as_str);
+    match matrix.words.noun {
+        "" => name.to_owned(),
+        // What has a noun is named by numbers.
+        noun if name.contains('-') => format!("{noun}s {name}"),
+        noun => format!("{noun} {name}"),
+    }
+}
+
+/// What a cell means. `of`: row, column and amount.
+fn sentence(matrix: &Matrix, at: usize, of: [&str; 3]) -> String {
+    let [row, column, cell] = of;
+    let kind = matrix.kinds.get(at).map_or(0, |&kind| kind.into());
+    let sentence = matrix.words.sentences.get(kind).copied().unwrap_or("");
+    let piece = |piece: &'static str| match piece {
+        "ROW" => row.to_owned(),
+        "COLUMN" => column.to_owned(),
+        "CELL" => cell.to_owned(),
+        piece => piece.to_owned(),
+    };
+    sentence.split('|').map(piece).collect()
+}
+
 /// The data that the script shows when one points at an image: a zlib stream in Base64 with a line each for the
-/// unit, the names and the cells, separated by tabs.
+/// unit, the names, the cells, the sentences and which one is that of each cell, separated by tabs.
 fn numbers(matrix: &Matrix) -> Option<String> {
     let unit = match matrix.unit {
         Unit::Bytes => " bytes",
         _ => "",
     };
-    let names: Vec<String> = matrix.names.iter().map(|name| text(&name.into())).collect();
-    let cells: Vec<String> = matrix.cells.iter().map(u64::to_string).collect();
-    let lines = [unit, &names.join("\t"), &cells.join("\t")].join("\n");
+    let names: Vec<String> = (0..matrix.side).map(|at| text(&who(matrix, at).into())).collect();
+    // Seconds have their unit, the one that suits each.
+    let cell = |&cell: &u64| match matrix.unit {
+        Unit::Seconds => in_unit(matrix, cell),
+        _ => cell.to_string(),
+    };
+    let cells: Vec<String> = matrix.cells.iter().map(cell).collect();
+    let sentences = matrix.words.sentences;
+    let kinds: Vec<String> = match sentences.len() {
+        ..2 => Vec::new(),
+        _ => matrix.kinds.iter().map(u8::to_string).collect(),
+    };
+    let rows = [&*names.join("\t"), &cells.join("\t"), &sentences.join("\t"), &kinds.join("\t")];
+    let lines = [unit, &rows.join("\n")].join("\n");
     let mut stream = ZlibEncoder::new(Vec::new(), Compression::default());
     stream
         .write_all(lines.as_bytes())
@@ -158,7 +205,58 @@ fn image(matrix: &Matrix, least: u64, most: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use crate::document::page::pictures::{MatrixWords, Picture};
+
     use super::*;
+
+    const WORDS: MatrixWords = MatrixWords {
+        rows: "ranks that wait",
+        columns: "ranks that are late",
+        noun: "rank",
+        nothing: "none",
+        sentences: &["nothing of |ROW| for |COLUMN", "ROW| waited |CELL| for |COLUMN| to send"],
+    };
+
+    /// Each row waited for the one before it.
+    fn waited(side: usize) -> Matrix {
+        let amount = |at: usize| if at / side == at % side + 1 { 2_100_000_000 } else { 0 };
+        let cells: Vec<u64> = (0..side * side).map(amount).collect();
+        let kinds = cells.iter().map(|&cell| (cell > 0).into()).collect();
+        let name = |at| if at == 0 { "0-2".to_owned() } else { format!("{}", at + 2) };
+        let names = (0..side).map(name).collect();
+        Matrix { unit: Unit::Seconds, side, cells, kinds, names, words: WORDS }
+    }
+
+    #[test]
+    fn a_square_says_who_waited_how_many_seconds_for_whom() {
+        let (few, of) = (waited(3), Chart::new("Who?", "all", Picture::Matrix(waited(3))));
+        let drawing = drawn(&few, &of, "id").into_string();
+        for said in [
+            "<title>rank 3 waited 2.10 s for ranks 0-2 to send</title>",
+            "<title>rank 4 waited 2.10 s for rank 3 to send</title>",
+            "<title>nothing of ranks 0-2 for rank 4</title>",
+            "columns: ranks that are late, rows: ranks that wait; 0-2 at the top left",
+            "</svg> 2.10 s</li>",
+            "</svg> none</li>",
+        ] {
+            assert!(drawing.contains(said), "{said}: {drawing}");
+        }
+        assert_eq!(drawing.matches("class=\"v9\"").count(), 3, "two squares and the legend");
+    }
+
+    #[test]
+    fn an_image_has_the_sentences_for_its_pixels() {
+        let data = STANDARD.decode(numbers(&waited(30)).unwrap()).unwrap();
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut flate2::read::ZlibDecoder::new(&*data), &mut said)
+            .unwrap();
+        let lines: Vec<Vec<&str>> = said.split('\n').map(|of| of.split('\t').collect()).collect();
+        let [unit, names, cells, sentences, kinds] = lines.try_into().unwrap();
+        assert_eq!((unit, names[..2].join(" ")), (vec![""], "ranks 0-2 rank 3".to_owned()));
+        assert_eq!((names.len(), cells.len(), kinds.len()), (30, 900, 900));
+        assert_eq!((cells[30], kinds[30], kinds[31]), ("2.10 s", "1", "0"));
+        assert_eq!(sentences, WORDS.sentences);
+    }
 
     #[test]
     fn the_least_and_the_most_are_at_the_ends_of_the_scale() {
@@ -179,8 +277,8 @@ mod tests {
     fn an_image_has_a_pixel_for_each_cell() {
         let side = 30;
         let cells = (0..side * side).map(|at| at as u64).collect();
-        let names = vec![String::new(); side];
-        let file = image(&Matrix { unit: Unit::Bytes, side, cells, names }, 1, 899);
+        let matrix = Matrix { cells, ..waited(side) };
+        let file = image(&matrix, 1, 899);
         let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut pixels).unwrap();
