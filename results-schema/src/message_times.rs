@@ -38,7 +38,7 @@ impl MessageTimes {
     #[must_use]
     pub fn at_most(size: u32) -> usize {
         const OF_ALL_RANKS: usize = 1 << 19;
-        (OF_ALL_RANKS / (size as usize).max(1)).clamp(64, 1536)
+        (OF_ALL_RANKS / (size as usize).max(1)).clamp(64, 768)
     }
 }
 

@@ -91,11 +91,12 @@ fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_paren
                 let (step, ranks) = (asked[1].as_str(), asked[3].as_str());
                 let expected = match step {
                     "making" | "dup" | "twice" | "idup" | "grid" | "small" | "graph" | "within"
-                    | "again" | "like" | "known" | "after" | "between-dup" => "0",
-                    "line" | "reordered" | "first" | "second" | "another" | "access"
-                    | "created" | "between" | "merged" => "1",
-                    // Three of five were met.
-                    "members" => "2",
+                    | "again" | "like" | "known" | "after" | "between-dup" | "another" => "0",
+                    // Messages between two groups are not compared, so whom they come from is not asked. Of the
+                    // members four of five were met.
+                    "access" | "between" | "members" => "1",
+                    // To whom it sends, and from whom it receives.
+                    "line" | "reordered" | "first" | "second" | "created" | "merged" => "2",
                     // Some windows have the same group as their communicator.
                     "window" => continue,
                     _ => panic!("{step}"),
@@ -145,7 +146,7 @@ fn peers_of_ranks_that_are_killed_are_known() {
 
 /// With everything that is recorded by default, whatever the library.
 #[test]
-fn the_profile_of_ten_functions_and_four_peers_is_less_than_20_kb() {
+fn the_profile_of_ten_functions_and_four_peers_is_less_than_24_kb() {
     for mpi in four() {
         let run = Profiled::run(mpi, 5, &["typical"], &[]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
@@ -158,7 +159,7 @@ fn the_profile_of_ten_functions_and_four_peers_is_less_than_20_kb() {
             assert_eq!((calls.len(), peers), (12, 4), "{mpi:?} {calls:?}");
             assert!(sites.is_some() && waiting.len() == 4, "{mpi:?} {waiting:?}");
             assert!(machine.is_some() || resources.is_some(), "{mpi:?}");
-            assert!(bytes < 20_000, "{mpi:?}: {bytes}");
+            assert!(bytes < 24_000, "{mpi:?}: {bytes}");
         }
     }
 }

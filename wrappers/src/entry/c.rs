@@ -139,11 +139,31 @@ macro_rules! counted {
     ($function:tt ( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
         extern "C-unwind" fn counted($($arg: $type),*) -> Int {
+            if MESSAGE.is_some() && $crate::observe::streams::is_on() {
+                let Some(messages) = at_hand($($arg),*) else { return further($($arg),*) };
+                messages.count();
+            }
+            goes_on($($arg),*)
+        }
+
+        /// The same for a message whose count is not the first one that is looked at, or that is timed. It has the same arguments in the
+        /// same registers, so `counted` need not save any.
+        #[cfg(target_arch = "x86_64")]
+        #[cold]
+        #[inline(never)]
+        extern "C-unwind" fn further($($arg: $type),*) -> Int {
             let Some(messages) = untimed($($arg),*) else {
                 ledger::alone().take_back($function);
                 return slow($($arg),*);
             };
             messages.inspect(|counts| counts.count());
+            goes_on($($arg),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn goes_on($($arg: $type),*) -> Int {
             let next = || {
                 let result = forward::<false>(true, $($arg),*);
                 if STARTED.is_some() && result == 0 {
@@ -201,6 +221,15 @@ macro_rules! fast {
                 Fast::Thread => threaded::<WATCHED>($($arg),*),
                 Fast::None => slow($($arg),*),
             }
+        }
+
+        /// What the call sends and receives, if its counts are those that are looked at first and it is not timed.
+        #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn at_hand($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
+            let words = [$(Argument::word($arg)),*];
+            $crate::observe::streams::at_hand(MESSAGE?, |place| words.get(place).copied().unwrap_or(0))
         }
 
         /// What the call sends and receives; none if that is timed.

@@ -23,7 +23,7 @@ use gyan_results::{
     STREAM_TIMES_AT_MOST, Waiting,
 };
 
-pub(crate) use self::counts::{Untimed, is_on, untimed, untimed_among};
+pub(crate) use self::counts::{Untimed, at_hand, is_on, untimed, untimed_among};
 use self::counts::{PassedKey, StreamCount};
 use super::communicators;
 use super::waiting::set;

@@ -168,13 +168,14 @@ pub(super) fn claim(direction: MessageDirection, key: PassedKey) -> Option<&'sta
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) fn untimed_in(direction: MessageDirection, key: PassedKey) -> Option<&'static StreamCount> {
-    if let Some(count) = counts(direction).get(key.place())
-        && count.is_of(key)
-        && !count.is_due()
-    {
-        return Some(count);
-    }
-    further(direction, key)
+    first_place(direction, key).or_else(|| further(direction, key))
+}
+
+/// The same if it is at the place that is looked at first.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn first_place(direction: MessageDirection, key: PassedKey) -> Option<&'static StreamCount> {
+    counts(direction).get(key.place()).filter(|count| count.is_of(key) && !count.is_due())
 }
 
 /// The same at the places that are not looked at first.
@@ -197,24 +198,36 @@ pub(crate) struct Untimed {
 }
 
 /// The counts for a call, unless one of its messages is timed. `word`: an argument as the program passes it in C.
-#[allow(
-    clippy::inline_always,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::option_option
-)]
+#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn untimed(at: MessageArguments, word: impl Fn(usize) -> usize) -> Option<Untimed> {
     if !is_on() {
         return Some(Untimed { sent: None, received: None });
     }
+    looked_up(at, word, untimed_in)
+}
+
+/// The same if they are at the places that are looked at first. None while messages are not counted.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn at_hand(at: MessageArguments, word: impl Fn(usize) -> usize) -> Option<Untimed> {
+    looked_up(at, word, first_place)
+}
+
+#[allow(clippy::inline_always, clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+#[inline(always)]
+fn looked_up(
+    at: MessageArguments,
+    word: impl Fn(usize) -> usize,
+    look_up: impl Fn(MessageDirection, PassedKey) -> Option<&'static StreamCount>,
+) -> Option<Untimed> {
     let comm = communicators::handle(word(at.comm));
     // The upper half of a word is not part of an int.
     let count = |direction, place: Option<(usize, usize)>| match place {
         None => Some(None),
         Some((peer, tag)) => {
             let key = PassedKey { comm, peer: word(peer) as i32, tag: word(tag) as i32 };
-            untimed_in(direction, key).map(Some)
+            look_up(direction, key).map(Some)
         }
     };
     let sent = count(MessageDirection::Sent, at.sent)?;
