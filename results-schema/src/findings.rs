@@ -15,6 +15,9 @@ pub struct Efficiencies {
     pub load_balance: f64,
     /// 1 when the rank with the most work spends no time in MPI.
     pub communication: f64,
+    /// What `communication` is made of; none when too little is known of how long ranks wait for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<CommunicationSplit>,
     /// The part of the time of all ranks that is spent outside MPI.
     pub parallel: f64,
     /// The standard error of `parallel`, if the time in MPI is an estimate.
@@ -25,6 +28,25 @@ pub struct Efficiencies {
     /// The same of each phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseEfficiencies>,
+}
+
+/// The two factors of the communication efficiency. On a network that moves data at once the run would take as long as the rank that
+/// is longest outside MPI or waiting for other ranks: `ideal_s.max` of the summary.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CommunicationSplit {
+    /// 1 when no rank with the most work has to wait for others: the largest time outside MPI divided by that of the run on such
+    /// a network.
+    pub serialisation: f64,
+    /// 1 when moving data takes no time: the time of the run on such a network divided by that of the run.
+    pub transfer: f64,
+    /// The standard error of `transfer`, if it is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer_error: Option<f64>,
+    /// Whether ranks may have waited longer than is known: then `serialisation` is at most this, and `transfer` at least.
+    pub is_bound: bool,
+    /// The part of the time in MPI that is in functions of which it is not known how long ranks waited in them.
+    pub unknown_share: f64,
 }
 
 /// The efficiencies in one phase.

@@ -83,7 +83,9 @@ pub use difference::{
     SideNumber, Split,
 };
 pub use figures::Figure;
-pub use findings::{Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, PhaseEfficiencies};
+pub use findings::{
+    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding, PhaseEfficiencies,
+};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};

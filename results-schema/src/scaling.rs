@@ -73,6 +73,15 @@ pub struct ScalePop {
     pub load_balance: f64,
     /// 1 when the rank with the most work spends no time in MPI.
     pub communication: f64,
+    /// 1 when no rank with the most work has to wait for others; none when that is not known of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serialisation: Option<f64>,
+    /// 1 when moving data takes no time: with `serialisation` it makes `communication`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer: Option<f64>,
+    /// Whether ranks may have waited longer than is known: then `serialisation` is at most this, and `transfer` at least.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_bound: bool,
     /// The part of the time of all ranks that is spent outside MPI.
     pub parallel: f64,
     /// The time outside MPI of all ranks at the smallest size, as a multiple of that at this size; if the work

@@ -40,6 +40,13 @@ pub struct Summary {
     /// `in_mpi.time_error_s` is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub useful_s: Option<Statistic>,
+    /// Seconds of `run_s` in which a rank was not in MPI, or waited there for other ranks, as far as gyan knows: what it would
+    /// have taken on a network that moves data at once. None where `useful_s` is, or when nothing is known of waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ideal_s: Option<Statistic>,
+    /// The standard error of the waiting in the maximum of `ideal_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ideal_error_s: Option<f64>,
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,

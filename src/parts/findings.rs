@@ -1,6 +1,8 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
-use gyan_results::{Actor, Efficiencies, Evidence, Fidelity, Finding, Summary, Unit};
+use gyan_results::{
+    Actor, CommunicationSplit, Efficiencies, Evidence, Fidelity, Finding, Summary, Unit,
+};
 use serde::Serialize;
 
 use super::headings::{library_and_job, name_of_phase, title};
@@ -8,7 +10,7 @@ use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::data::columns;
 use crate::document::data::word;
 use crate::document::page::{Card, PageBlock};
-use crate::document::value::{Amount, InUnit, line, row, seconds, share};
+use crate::document::value::{Amount, Bound, InUnit, line, row, seconds, share};
 use crate::document::{Data, Document, Presentation, Section, Value, View, numbers, texts};
 use crate::findings::Answers;
 
@@ -135,6 +137,7 @@ fn of_pop(of: &Efficiencies) -> Section<'_> {
     let Efficiencies {
         load_balance,
         communication,
+        split,
         parallel,
         parallel_error,
         busiest_rank,
@@ -142,19 +145,65 @@ fn of_pop(of: &Efficiencies) -> Section<'_> {
     } = of;
     let part = |value: f64| share(value).known(Fidelity::Estimated);
     let whole = Amount { error: *parallel_error, ..part(*parallel) };
-    let mut rows = vec![row!["the run", part(*load_balance), part(*communication), whole]];
+    let mut run = row!["the run", part(*load_balance), part(*communication)];
+    let mut columns = texts(["OF"]);
+    columns.extend(numbers(["LOAD BALANCE", "COMMUNICATION"]));
+    if let Some(split) = split {
+        run.extend(parts_of(split).map(Value::from));
+        columns.extend(numbers(["SERIALISATION", "TRANSFER"]));
+    }
+    run.push(whole.into());
+    columns.extend(numbers(["PARALLEL"]));
+    let mut rows = vec![run];
     rows.extend(phases.iter().map(|of| {
         let name = line!["phase ", name_of_phase(&of.phase)];
-        row![name, part(of.load_balance), "", part(of.parallel)]
+        let mut cells = row![name, part(of.load_balance), ""];
+        cells.extend(split.iter().flat_map(|_| row!["", ""]));
+        cells.push(part(of.parallel).into());
+        cells
     }));
-    let mut columns = texts(["OF"]);
-    columns.extend(numbers(["LOAD BALANCE", "COMMUNICATION", "PARALLEL"]));
-    let busiest = line!["the rank with the most time outside MPI is ", Value::Rank(*busiest_rank)];
-    let notes = vec![
-        busiest,
+    let mut notes: Vec<Value> = split.iter().flat_map(|split| in_words(of, split)).collect();
+    notes.push(line!["the rank with the most time outside MPI is ", Value::Rank(*busiest_rank)]);
+    notes.push(
         "gyan explain efficiencies says what they are; below 80 % is worth a look (POP)".into(),
-    ];
+    );
     Section { title: "Efficiencies".into(), columns, rows, notes }
+}
+
+/// Serialisation and transfer.
+fn parts_of(split: &CommunicationSplit) -> [Amount; 2] {
+    let CommunicationSplit { serialisation, transfer, transfer_error, is_bound, .. } = *split;
+    let of = |value, bound| {
+        let bound = if is_bound { bound } else { Bound::None };
+        Amount { bound, ..share(value).known(Fidelity::Estimated) }
+    };
+    let transfer = Amount { error: transfer_error, ..of(transfer, Bound::AtLeast) };
+    [of(serialisation, Bound::AtMost), transfer]
+}
+
+/// What makes the parallel efficiency.
+fn in_words<'a>(of: &Efficiencies, split: &CommunicationSplit) -> Vec<Value<'a>> {
+    let [serialisation, transfer] = parts_of(split);
+    let mut lines = vec![line![
+        "parallel efficiency ",
+        share(of.parallel),
+        " = load balance ",
+        share(of.load_balance),
+        " x serialisation ",
+        serialisation,
+        " x transfer ",
+        Amount { error: None, ..transfer }
+    ]];
+    lines.push(
+        "serialisation lacks what even the ranks with the most work wait for others; transfer what moving data takes".into(),
+    );
+    if split.is_bound {
+        lines.push(line![
+            share(split.unknown_share),
+            " of the time in MPI is in functions whose waiting is not known: it counts as transfer"
+        ]);
+    }
+    lines
 }
 
 fn section<'a>(

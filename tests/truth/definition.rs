@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::events::{Called, Event, Events, OfRank, Requests};
 use super::program::Program;
 use crate::calls::ledger;
+use crate::mpi::functions::by_hand::MPI_Init;
 
 /// The truth about a run.
 pub(super) struct Truth {
@@ -27,6 +28,8 @@ pub(super) struct TruthOfRank {
     pub(super) in_mpi_s: f64,
     /// Outside of MPI, without the start of MPI_T.
     pub(super) useful_s: f64,
+    /// In MPI, while another rank was not there yet; but for the start.
+    pub(super) waited_s: f64,
     pub(super) functions: BTreeMap<&'static str, TruthOfFunction>,
     /// Messages that it sent, and their bytes.
     pub(super) sent: (u64, u64),
@@ -131,6 +134,9 @@ impl TruthOfRank {
             of.seconds += called.seconds();
             of.longest_s = of.longest_s.max(called.seconds());
             of.waited_s += called.waited;
+            if called.function != MPI_Init {
+                truth.waited_s += called.waited;
+            }
             of.late += u64::from(called.waited > 0.5 * called.seconds());
             if called.together.is_some() {
                 of.waited_together_s += called.waited;

@@ -11,6 +11,7 @@
 mod comparisons;
 mod definition;
 mod events;
+mod ideal;
 mod numbers;
 mod observer;
 mod program;
@@ -92,6 +93,7 @@ const PROPERTIES: &[(&str, Property)] = &[
     ("parts add up to the whole", shown::parts),
     ("a time is right within its error, or less than the truth", numbers::times),
     ("efficiencies are those of the definition", numbers::efficiencies),
+    ("serialisation and transfer are those of the definition", numbers::split),
     ("waiting in collectives is right within its error", numbers::waiting),
     ("waiting in messages is right within its error", numbers::message_waiting),
     ("the time in MPI is right within its error, or less than the truth", sentences::whole_time),
@@ -208,4 +210,9 @@ fn the_rank_that_has_the_most_to_do_is_found() {
 #[test]
 fn of_ranks_that_take_turns_every_number_is_possible_and_true() {
     look_at(runs(0.3), Program::in_turn, SUMS);
+}
+
+#[test]
+fn of_a_program_that_moves_much_data_every_number_is_possible_and_true() {
+    look_at(runs(0.3), Program::of_much_transfer, SUMS);
 }

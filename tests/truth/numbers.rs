@@ -11,7 +11,7 @@ const RESOLUTION_S: f64 = 1e-8;
 /// What a lower bound may be above the truth.
 const AT_LEAST: f64 = 0.01;
 /// What an efficiency may be off.
-const EFFICIENCY: f64 = 0.02;
+pub(super) const EFFICIENCY: f64 = 0.02;
 /// Where even the rank with the most work works so little, a ratio of its work to that of others says nothing.
 pub(super) const HARDLY_ANY: f64 = 0.05;
 /// What times of messages are rounded to, on either rank, in `gyan_results::MessageTimes`; and how long a message may take that
@@ -145,6 +145,34 @@ fn of_phases(run: &Run, found: &[PhaseEfficiencies]) -> Vec<String> {
         if off.iter().any(|off| off.abs() > EFFICIENCY) {
             faults.push(format!("phase {}: {off:+.3?} from {balance} {parallel}", phase.phase));
         }
+    }
+    faults
+}
+
+/// By what was waited in the same events, which is the definition.
+pub(super) fn split(sight: &mut Sight) -> Vec<String> {
+    let run = sight.run;
+    let found = sight.shown.efficiencies.as_ref();
+    let Some((found, split)) = found.and_then(|found| Some((found, found.split?))) else {
+        return Vec::new();
+    };
+    let mut faults = Vec::new();
+    let product = split.serialisation * split.transfer;
+    if (product - found.communication).abs() > 1e-9 {
+        faults.push(format!("{split:?} make {product} instead of {}", found.communication));
+    }
+    let length_s = |profile: &RankProfile| profile.job.elapsed_s - run.program.mpit_s;
+    let ideal_s = run.profiles.iter().map(|profile| {
+        let of = &run.truth.ranks[profile.rank as usize];
+        length_s(profile) - of.in_mpi_s + of.waited_s
+    });
+    let longest_s = run.profiles.iter().map(length_s).fold(0.0, f64::max);
+    let truth = ideal_s.fold(0.0, f64::max) / longest_s;
+    let (off, error) = (split.transfer - truth, split.transfer_error.unwrap_or(0.0));
+    if split.is_bound {
+        sight.cover.add("transfer, at least", off.max(0.0), error, EFFICIENCY);
+    } else {
+        sight.cover.add("transfer", off, error, EFFICIENCY);
     }
     faults
 }

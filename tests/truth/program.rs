@@ -178,6 +178,26 @@ impl Program {
         }
     }
 
+    /// The same program where moving data takes no time, nor does MPI anything else.
+    pub(super) fn on_an_ideal_network(&self) -> Program {
+        let mut ideal = self.clone();
+        ideal.init_s = 0.0;
+        ideal.network.latency_s = 0.0;
+        ideal.network.bytes_per_s = f64::INFINITY;
+        let threads = ideal.ranks.iter_mut().flat_map(|rank| &mut rank.threads);
+        for action in threads.flatten() {
+            let Action::Call(Call { what, .. }) = action else { continue };
+            match what {
+                What::Local(seconds)
+                | What::Together { seconds, .. }
+                | What::FromRoot { seconds, .. }
+                | What::ToRoot { seconds, .. } => *seconds = 0.0,
+                _ => {}
+            }
+        }
+        ideal
+    }
+
     pub(super) fn size(&self) -> u32 {
         u32::try_from(self.ranks.len()).unwrap()
     }
@@ -326,12 +346,7 @@ impl Program {
                 program.all_call(WORLD, MPI_Allreduce, what);
             }
             if how == 1 {
-                for rank in 0..ranks {
-                    let (to, from) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-                    program.call(rank, MPI_Irecv, What::StartRecv { from, tag: 0 });
-                    program.call(rank, MPI_Isend, What::StartSend { to, bytes: 1024, tag: 0 });
-                    program.call(rank, MPI_Waitall, What::WaitAll);
-                }
+                program.ring(1024);
             }
         }
         program
@@ -358,6 +373,78 @@ impl Program {
             }
         }
         program
+    }
+
+    /// Moving data takes much of its time: again and again the same operations, of random kinds.
+    pub(super) fn of_much_transfer(random: &mut Rng) -> Program {
+        let kinds: Vec<u8> = (0..random.usize(1..=3)).map(|_| random.u8(..5)).collect();
+        Program::of_operations(random, &kinds)
+    }
+
+    /// The same, but all ranks wait for all in each operation.
+    pub(super) fn in_step(random: &mut Rng) -> Program {
+        Program::of_operations(random, &[0])
+    }
+
+    fn of_operations(random: &mut Rng, kinds: &[u8]) -> Program {
+        let ranks = random.u32(2..=6);
+        let mut program = Program::of_ranks(ranks);
+        program.init_s = 1e-6;
+        program.network.bytes_per_s = 1e9;
+        // In one call that ends a send and a receive, a send that waits for nobody cannot be told from one that does.
+        let is_eager = random.bool() && !kinds.contains(&3);
+        program.network.eager_bytes = if is_eager { u64::MAX } else { 0 };
+        let (rounds, work_s) = (random.usize(20..80), 1e-3);
+        let weights: Vec<f64> = (0..ranks).map(|_| 0.5 + random.f64()).collect();
+        let is_even = random.bool();
+        // How long an operation takes.
+        let bytes = random.u64(50_000..1_500_000);
+        let seconds = program.network.transfer_s(bytes);
+        for _ in 0..rounds {
+            for kind in kinds {
+                for rank in 0..ranks {
+                    let weight = if is_even { 1.0 } else { weights[rank as usize] };
+                    program.work(rank, work_s * weight * (0.8 + 0.4 * random.f64()));
+                }
+                let (communicator, root) = (WORLD, random.u32(..ranks));
+                match kind {
+                    0 => {
+                        let what = What::Together { communicator, seconds, bytes };
+                        program.all_call(WORLD, MPI_Allreduce, what);
+                    }
+                    1 => {
+                        let what = What::FromRoot { communicator, root, seconds, bytes };
+                        program.all_call(WORLD, MPI_Bcast, what);
+                    }
+                    2 => {
+                        let what = What::ToRoot { communicator, root, seconds, bytes };
+                        program.all_call(WORLD, MPI_Reduce, what);
+                    }
+                    3 => program.ring(bytes),
+                    _ => {
+                        // A pipeline.
+                        for rank in 1..ranks {
+                            let what = What::Send { to: rank, bytes, tag: 0 };
+                            program.call(rank - 1, MPI_Send, what);
+                            program.call(rank, MPI_Recv, What::Recv { from: rank - 1, tag: 0 });
+                            program.work(rank, 0.1 * work_s);
+                        }
+                    }
+                }
+            }
+        }
+        program
+    }
+
+    /// Each rank sends to the right, and receives from the left.
+    fn ring(&mut self, bytes: u64) {
+        let ranks = self.size();
+        for rank in 0..ranks {
+            let (to, from) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+            self.call(rank, MPI_Irecv, What::StartRecv { from, tag: 0 });
+            self.call(rank, MPI_Isend, What::StartSend { to, bytes, tag: 0 });
+            self.call(rank, MPI_Waitall, What::WaitAll);
+        }
     }
 
     /// A random one, in which further threads of some rank call MPI at the same time.
@@ -427,15 +514,7 @@ impl Program {
                     let what = What::ToRoot { communicator, root, seconds, bytes };
                     self.all_call(communicator, MPI_Reduce, what);
                 }
-                4 if ranks > 1 => {
-                    // To the right, from the left.
-                    for rank in 0..ranks {
-                        let (to, from) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
-                        self.call(rank, MPI_Irecv, What::StartRecv { from, tag: 0 });
-                        self.call(rank, MPI_Isend, What::StartSend { to, bytes, tag: 0 });
-                        self.call(rank, MPI_Waitall, What::WaitAll);
-                    }
-                }
+                4 if ranks > 1 => self.ring(bytes),
                 5 if ranks > 1 => {
                     // A pipeline.
                     for rank in 0..ranks {

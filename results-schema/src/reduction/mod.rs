@@ -6,6 +6,7 @@
 mod absence;
 mod files;
 mod hosts;
+mod ideal;
 mod in_order;
 mod json;
 mod machine;
@@ -41,6 +42,7 @@ use crate::{
 use absence::{Row, Rows};
 use files::Files;
 use hosts::{HostReduction, Hosts};
+use ideal::{RunsOfRanks, WaitsOfRanks};
 pub use in_order::ReductionInOrder;
 use machine::{Machines, placements};
 use messages::{Events, MessagesReduction, Sources};
@@ -69,6 +71,7 @@ struct JobReduction {
     run_s: Statistics,
     /// Only of ranks whose time in MPI is known as a part of the run.
     useful_s: Option<Statistics>,
+    runs: RunsOfRanks,
     in_mpi: Option<InMpiReduction>,
     peers: TrafficReduction,
     pvars: Pvars,
@@ -167,8 +170,8 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, run_s, useful_s, in_mpi, peers, pvars, calls, phases, watches,
-        waiting, pairs, sites, machines, resources, messages, events,
+        general, hosts, libraries, elapsed_s, run_s, useful_s, runs, in_mpi, peers, pvars, calls, phases,
+        watches, waiting, pairs, sites, machines, resources, messages, events,
         skipped, objects, objects_made, missing_events, advice, overhead, warnings,
     }
 }
@@ -239,7 +242,9 @@ impl JobReduction {
         let run_s = (known_s - overhead.start_s()).max(0.0);
         self.run_s.set(&run_s, rank);
         let wall_s = in_mpi.as_ref().and_then(InMpi::wall);
-        self.useful_s.set(&wall_s.map(|wall_s| (run_s - wall_s).max(0.0)), rank);
+        let useful_s = wall_s.map(|wall_s| (run_s - wall_s).max(0.0));
+        self.useful_s.set(&useful_s, rank);
+        self.runs.set(run_s, useful_s, rank);
         self.in_mpi.set(in_mpi, rank);
         self.peers = TrafficReduction::of(profile);
         self.pvars.clear();
@@ -318,6 +323,7 @@ impl JobReduction {
             elapsed_s,
             run_s,
             useful_s,
+            runs,
             in_mpi,
             peers,
             pvars,
@@ -357,12 +363,15 @@ impl JobReduction {
         warn_of_others(&mut warnings, others);
         let (pvars, samples) = pvars.finish();
         let calls = calls_finished(calls, reduced);
-        let messages = messages.into_iter();
         let peers = peers.finish(&hosts);
         let machines = machines.finish();
         let placements = placements(&hosts, &machines);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
+        let mut waited = WaitsOfRanks::default();
+        let message_waiting = pairs.finish(&waiting.clocks(), &mut waited);
+        let waiting = waiting.finish(&calls, &mut waited);
+        let (ideal_s, ideal_error_s) = runs.finish(&waited, reduced).unzip();
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -381,13 +390,15 @@ impl JobReduction {
             useful_s: useful_s
                 .and_then(|useful| useful.finish())
                 .filter(|useful| useful.ranks == reduced),
+            ideal_s,
+            ideal_error_s,
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,
             peers,
             pvars,
-            message_waiting: pairs.finish(&waiting.clocks()),
-            waiting: waiting.finish(&calls),
+            message_waiting,
+            waiting,
             calls,
             samples,
             phases: PhaseRow::finish(phases, reduced),
@@ -396,16 +407,9 @@ impl JobReduction {
             placements,
             resources: resources.and_then(|resources| resources.finish(Absent::default())),
             sites: sites.finish(),
-            messages: messages.map(|(source, one)| one.finish(source)).collect(),
+            messages: messages.into_iter().map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
-            coverage: CoverageSummary {
-                exported,
-                sampled,
-                skipped: skipped.into_iter().map(not_read).collect(),
-                objects: objects.into_iter().filter_map(not_followed).collect(),
-                events: missing_events.into_iter().collect(),
-                advice: advice.into_iter().collect(),
-            },
+            coverage: covered([exported, sampled], skipped, objects, [missing_events, advice]),
             clock,
             overhead: overhead.finish(Absent::default())?,
             warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
@@ -456,6 +460,22 @@ fn ranks_of(
         ended_badly: ended_badly.into_values().collect(),
         left_out: left_out.into_iter().collect(),
     })
+}
+
+fn covered(
+    [exported, sampled]: [usize; 2],
+    skipped: BTreeMap<Skipped, u64>,
+    objects: BTreeMap<(String, String), Statistics>,
+    [events, advice]: [BTreeSet<String>; 2],
+) -> CoverageSummary {
+    CoverageSummary {
+        exported,
+        sampled,
+        skipped: skipped.into_iter().map(not_read).collect(),
+        objects: objects.into_iter().filter_map(not_followed).collect(),
+        events: events.into_iter().collect(),
+        advice: advice.into_iter().collect(),
+    }
 }
 
 fn not_read((skipped, ranks): (Skipped, u64)) -> SkippedSummary {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::ideal::WaitsOfRanks;
 use super::places::{Objects, Place, load_map};
 use super::starts::Clocks;
 use crate::merge::Merge;
@@ -108,7 +109,12 @@ impl Pairs {
         }
     }
 
-    pub(super) fn finish(self, clocks: &Clocks) -> Option<MessageWaitingSummary> {
+    /// `waited`: is told how long each rank waited.
+    pub(super) fn finish(
+        self,
+        clocks: &Clocks,
+        waited: &mut WaitsOfRanks,
+    ) -> Option<MessageWaitingSummary> {
         if !self.is_known {
             return None;
         }
@@ -174,7 +180,7 @@ impl Pairs {
             let wrong_order_ns = if is_receive { wrong_order_ns } else { 0 };
             flow.waited.push(CountedWait { ns: longest.ns, wrong_order_ns, calls: longest.calls });
         }
-        Some(summary([self.sent, paired, compared], &flows, &self.calls))
+        Some(summary([self.sent, paired, compared], &flows, &self.calls, waited))
     }
 }
 
@@ -428,6 +434,7 @@ fn summary(
     numbers: [u64; 3],
     flows: &[Flow],
     calls: &BTreeMap<u32, Vec<CalledAt>>,
+    waited: &mut WaitsOfRanks,
 ) -> MessageWaitingSummary {
     let [messages, paired, compared] = numbers;
     let mut pairs: BTreeMap<PairKey, PairSum> = BTreeMap::new();
@@ -447,6 +454,9 @@ fn summary(
             *pair.places.entry(*calls).or_default() += *ns as f64 * each_s;
             pair.wrong_order_s += *wrong_order_ns as f64 * each_s;
         }
+    }
+    for ((rank, ..), PairSum { estimate, .. }) in &pairs {
+        waited.add(*rank, estimate.waiting_s, estimate.error_s());
     }
     let called_at = |rank: u32, number: u32| {
         let at = (number as usize).checked_sub(1)?;

@@ -58,6 +58,17 @@ struct RankStart {
     took: u64,
 }
 
+/// What follows from when calls began.
+#[derive(Debug, Default)]
+pub(super) struct StartsCompared {
+    /// The calls that all ranks have timed, with how long these waited.
+    pub(super) timed: Timed,
+    /// How much of the waiting may be differences of clocks.
+    pub(super) clock_error_ns: u64,
+    /// By rank, how long it waited in those calls.
+    pub(super) waited_ns: BTreeMap<u32, u64>,
+}
+
 impl Starts {
     pub(super) fn of_rank(waiting: &Waiting, rank: u32) -> Starts {
         let Some(starts) = &waiting.starts else { return Starts::default() };
@@ -91,9 +102,8 @@ impl Starts {
         Starts { of_ranks: vec![of_rank], ..Starts::default() }
     }
 
-    /// The calls that all of its ranks have timed, with how long these waited, as `waits_for` says for whom; and how much of the
-    /// waiting may be differences of clocks, in ns.
-    pub(super) fn compared(mut self, waits_for: WaitsFor, clocks: &Clocks) -> (Timed, u64) {
+    /// The calls that all of its ranks have timed, with how long these waited, as `waits_for` says for whom.
+    pub(super) fn compared(mut self, waits_for: WaitsFor, clocks: &Clocks) -> StartsCompared {
         self.of_ranks.sort_by_key(|of| of.place);
         let level = self.of_ranks.iter().map(|of| of.level).max().unwrap_or(0);
         // They are the same on all ranks.
@@ -109,11 +119,11 @@ impl Starts {
                 None => length = 0,
             }
         }
-        let mut timed = Timed { level, ..Timed::default() };
+        let timed = Timed { level, ..Timed::default() };
+        let mut compared = StartsCompared { timed, ..StartsCompared::default() };
         if ranks.is_empty() {
-            return (timed, 0);
+            return compared;
         }
-        let mut error_ns: u64 = 0;
         for at in 0..length {
             let begun = |(of, clock): &(&mut RankStarts, ClockOffset)| {
                 let RankStart { begun, took } = *of.calls.get(at).filter(|of| of.begun > 0)?;
@@ -124,11 +134,14 @@ impl Starts {
             let call: Option<Vec<Began>> = ranks.iter().map(begun).collect();
             let root = roots.get(at).copied();
             let found = call.and_then(|call| waited(waits_for, root, &call));
-            let (found, error) = found.unwrap_or_default();
-            timed.calls.push(found);
-            error_ns = error_ns.saturating_add(error);
+            let CallCompared { found, error_ns, waited_ns } = found.unwrap_or_default();
+            compared.timed.calls.push(found);
+            compared.clock_error_ns = compared.clock_error_ns.saturating_add(error_ns);
+            for (rank, ns) in waited_ns {
+                compared.waited_ns.entry(rank).or_default().absorb(&ns);
+            }
         }
-        (timed, error_ns)
+        compared
     }
 }
 
@@ -162,16 +175,27 @@ impl Began {
     }
 }
 
-/// How long ranks waited in a call, and for whom most; and how far that may be wrong, in ns. `call`: in the order of the
-/// communicator, in which `root` is its root. None without that where there has to be one.
-fn waited(waits_for: WaitsFor, root: Option<u32>, call: &[Began]) -> Option<(ComparedCall, u64)> {
+/// How long ranks waited in a call, and for whom most.
+#[derive(Default)]
+struct CallCompared {
+    found: ComparedCall,
+    /// How far that may be wrong.
+    error_ns: u64,
+    /// Each rank that waited, and how long.
+    waited_ns: Vec<(u32, u64)>,
+}
+
+/// `call`: in the order of the communicator, in which `root` is its root. None without that where there has to be one.
+fn waited(waits_for: WaitsFor, root: Option<u32>, call: &[Began]) -> Option<CallCompared> {
     let (mut waiting_ns, mut error_ns): (u64, u64) = (0, 0);
+    let mut waited_ns = Vec::new();
     // The longest waiting for one rank, and that rank.
     let mut most: Option<(u64, u32)> = None;
     let mut wait = |of: &Began, other: &Began| {
         let (ns, error) = of.waits_for(other);
         waiting_ns = waiting_ns.saturating_add(ns);
         error_ns = error_ns.saturating_add(error);
+        waited_ns.push((of.rank, ns));
         if most.is_none_or(|(longest, _)| ns > longest) {
             most = Some((ns, other.rank));
         }
@@ -200,7 +224,8 @@ fn waited(waits_for: WaitsFor, root: Option<u32>, call: &[Began]) -> Option<(Com
     let sum_ns = call.iter().fold(0, |sum: u64, of| sum.saturating_add(of.took_ns));
     // So that what the ranks took longer is what they waited.
     let min_ns = sum_ns.saturating_sub(waiting_ns) / u64::from(ranks).max(1);
-    Some((ComparedCall { ranks, sum_ns, min_ns, last: most?.1 }, error_ns))
+    let found = ComparedCall { ranks, sum_ns, min_ns, last: most?.1 };
+    Some(CallCompared { found, error_ns, waited_ns })
 }
 
 /// The one of these that began last; of several, the one with the lowest rank.
@@ -379,11 +404,15 @@ mod tests {
                 }
             }
             let clocks = Clocks::aligned(functions.values());
-            let (timed, error_ns) = functions.remove(name(of)).unwrap().compared(of, &clocks);
+            let StartsCompared { timed, clock_error_ns, waited_ns } =
+                functions.remove(name(of)).unwrap().compared(of, &clocks);
             let waited = |call: &ComparedCall| call.sum_ns - call.min_ns * u64::from(call.ranks);
             let waiting: u64 = timed.calls.iter().map(waited).sum();
+            // The transfer in whole ns of each of four ranks is rounded down.
+            let of_ranks: u64 = waited_ns.values().sum();
+            assert!(waiting.abs_diff(of_ranks) <= 4 * timed.calls.len() as u64);
             let last = timed.calls.iter().map(|call| call.last).collect();
-            (waiting as f64 * 1e-9, error_ns as f64 * 1e-9, last)
+            (waiting as f64 * 1e-9, clock_error_ns as f64 * 1e-9, last)
         }
 
         /// Seconds of waiting in a function, by its definition.

@@ -6,13 +6,16 @@
 //!
 //! That holds where each rank waits for all others. In other functions waiting follows from when each rank began the call
 //! ([`starts`](super::starts)).
+//!
+//! How long each rank waited is told [`WaitsOfRanks`](super::ideal::WaitsOfRanks) only: it is in no summary.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::starts::{Clocks, Starts};
+use super::ideal::WaitsOfRanks;
+use super::starts::{Clocks, Starts, StartsCompared};
 use crate::merge::{Lowest, Merge, merge_fields};
 use crate::ranges::Ranges;
 use crate::{
@@ -46,11 +49,21 @@ struct CommunicatorWaits {
     ranks: Ranges,
     calls: u64,
     timed: Timed,
+    /// By rank, where each waits for all others.
+    of_each: BTreeMap<u32, TimesOfRank>,
     starts: Starts,
 }
 
+/// The calls that a rank timed, and their time.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+struct TimesOfRank {
+    calls: u64,
+    ns: u64,
+}
+
 merge_fields! {
-    CommunicatorWaits { communicator, ranks, calls, timed, starts }
+    CommunicatorWaits { communicator, ranks, calls, timed, of_each, starts }
+    TimesOfRank { calls, ns }
 }
 
 /// The calls that were timed, at the highest level of all ranks.
@@ -92,20 +105,21 @@ impl Waits {
         Clocks::aligned(self.0.values().map(|row| &row.starts))
     }
 
-    /// `calls`: what else is known of the functions.
+    /// `calls`: what else is known of the functions. `waited`: is told how long each rank waited.
     #[inline]
-    pub(super) fn finish(self, calls: &[CallSummary]) -> Vec<WaitingSummary> {
+    pub(super) fn finish(
+        self,
+        calls: &[CallSummary],
+        waited: &mut WaitsOfRanks,
+    ) -> Vec<WaitingSummary> {
         let clocks = self.clocks();
         let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
         for (key, mut row) in self.0 {
             let function = key.function.clone();
-            let mut clock_error_ns = 0;
             let waits_for = WaitsFor::in_function(&function);
-            if waits_for != WaitsFor::All {
-                let starts = std::mem::take(&mut row.starts);
-                (row.timed, clock_error_ns) = starts.compared(waits_for, &clocks);
-            }
-            if let Some(compared) = row.compared(key, clock_error_ns) {
+            let starts = (waits_for != WaitsFor::All)
+                .then(|| std::mem::take(&mut row.starts).compared(waits_for, &clocks));
+            if let Some(compared) = row.compared(key, starts) {
                 functions.entry(function).or_default().push(compared);
             }
         }
@@ -113,7 +127,7 @@ impl Waits {
             .into_iter()
             .map(|(function, rows)| {
                 let call = calls.iter().find(|call| call.name == function);
-                summary(function, rows, call)
+                summary(function, rows, call, waited)
             })
             .collect();
         sort_by(&mut summaries, |one, other| other.waiting_s.total_cmp(&one.waiting_s));
@@ -144,15 +158,22 @@ impl CommunicatorWaits {
             let call = |ns| ComparedCall { ranks: 1, sum_ns: ns, min_ns: ns, last: rank };
             ns.map(call).unwrap_or_default()
         };
-        let timed = match WaitsFor::in_function(function) {
-            WaitsFor::All => Timed::of(*level, waiting.durations().map(call).collect(), rank),
-            _ => Timed::default(),
-        };
+        let (mut timed, mut of_each) = (Timed::default(), BTreeMap::new());
+        if WaitsFor::in_function(function) == WaitsFor::All {
+            timed = Timed::of(*level, waiting.durations().map(call).collect(), rank);
+            let of_calls = timed.calls.iter().filter(|call| call.ranks > 0);
+            let of_rank = of_calls.fold(TimesOfRank::default(), |of, call| TimesOfRank {
+                calls: of.calls + 1,
+                ns: of.ns.saturating_add(call.sum_ns),
+            });
+            of_each.insert(rank, of_rank);
+        }
         let row = CommunicatorWaits {
             communicator: Lowest { rank, said: communicator.clone() },
             ranks: Ranges::of(rank),
             calls: *calls,
             timed,
+            of_each,
             starts: Starts::of_rank(waiting, rank),
         };
         (key, row)
@@ -243,12 +264,19 @@ struct Compared {
     /// By the rank that came last: in how many of the calls that were timed on every rank, and the seconds that
     /// the others waited for it, in all calls.
     last: BTreeMap<u32, (u64, f64)>,
+    /// By rank, the seconds that it waited, in all calls.
+    waited: Vec<(u32, f64)>,
 }
 
 impl CommunicatorWaits {
-    /// None when nothing was timed on more than one rank. `clock_error_ns`: how much of the waiting may be differences of clocks.
-    fn compared(self, key: Key, clock_error_ns: u64) -> Option<Compared> {
-        let CommunicatorWaits { communicator, ranks, calls, timed, starts: _ } = self;
+    /// None when nothing was timed on more than one rank. `starts`: what follows from when the calls began, where not each rank
+    /// waits for all others.
+    fn compared(self, key: Key, starts: Option<StartsCompared>) -> Option<Compared> {
+        let CommunicatorWaits { communicator, ranks, calls, timed, of_each, starts: _ } = self;
+        let waits_for_some = starts.is_some();
+        let StartsCompared { timed: of_starts, clock_error_ns, waited_ns } =
+            starts.unwrap_or_default();
+        let timed = if waits_for_some { of_starts } else { timed };
         let on = u32::try_from(ranks.len()).ok().filter(|on| *on > 1)?;
         let common = || timed.calls.iter().filter(|call| call.ranks == on);
         let waited = |call: &ComparedCall| {
@@ -280,11 +308,21 @@ impl CommunicatorWaits {
         let error = error(&|call| waited(call) as f64 - share * call.sum_ns as f64);
         let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
         for call in common() {
-            let (times, waiting) = last.entry(call.last).or_default();
-            *times += 1;
+            let (calls, waiting) = last.entry(call.last).or_default();
+            *calls += 1;
             *waiting += seconds(waited(call));
         }
         let shortest: u128 = common().map(|call| u128::from(call.min_ns)).sum();
+        // A rank may have timed more calls than those that all did.
+        let longer_ns = |(rank, TimesOfRank { calls, ns }): (u32, TimesOfRank)| {
+            let as_many = ns as f64 * compared as f64 / calls.max(1) as f64;
+            (rank, (as_many - shortest as f64).max(0.0))
+        };
+        let waited_ns: Vec<(u32, f64)> = if waits_for_some {
+            waited_ns.into_iter().map(|(rank, ns)| (rank, ns as f64)).collect()
+        } else {
+            of_each.into_iter().map(longer_ns).collect()
+        };
         let of_rank = |ns: u64| seconds(u128::from(ns).saturating_sub(shortest));
         // The extremes cover all calls that a rank timed.
         let extremes = timed.of_ranks.first().filter(|_| common().count() == timed.calls.len());
@@ -315,7 +353,22 @@ impl CommunicatorWaits {
             error_with_time,
             is_all,
             last,
+            waited: waited_ns.into_iter().map(|(rank, ns)| (rank, ns * 1e-9 * each)).collect(),
         })
+    }
+}
+
+impl Compared {
+    /// Tells how long each rank waited: `scale` times as long as the compared calls say. A rank has its part of the error, or that
+    /// of an average rank.
+    fn tell(&self, scale: f64, waited: &mut WaitsOfRanks) {
+        let CommunicatorWaiting { waiting_s, waiting_error_s, .. } = self.summary;
+        let average = 1.0 / self.waited.len().max(1) as f64;
+        for (rank, seconds) in &self.waited {
+            let part = if waiting_s > 0.0 { seconds / waiting_s } else { 0.0 };
+            let error_s = waiting_error_s.map(|error| error * part.max(average));
+            waited.add(*rank, seconds * scale, error_s);
+        }
     }
 }
 
@@ -323,6 +376,7 @@ fn summary(
     function: String,
     mut rows: Vec<Compared>,
     call: Option<&CallSummary>,
+    waited: &mut WaitsOfRanks,
 ) -> WaitingSummary {
     let calls = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.summary.calls));
     let all = match call.map(|call| call.count.sum) {
@@ -352,6 +406,7 @@ fn summary(
         rows.iter().map(|row| error_of(row).map(|error| error * error)).sum();
     for row in &mut rows {
         row.summary.waiting_error_s = error_of(row);
+        row.tell(scale, waited);
     }
     let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
     for (rank, (times, waiting)) in rows.iter().flat_map(|row| &row.last) {
@@ -434,7 +489,7 @@ mod tests {
                 let waiting = std::slice::from_ref(&ranks[rank]);
                 waits.absorb(&of(waiting, u32::try_from(rank).unwrap()));
             }
-            waits.finish(&[])
+            waits.finish(&[], &mut WaitsOfRanks::default())
         };
         let summaries = one_by_one([0, 1, 2]);
         for order in [[2, 1, 0], [1, 2, 0], [0, 2, 1]] {
@@ -534,7 +589,7 @@ mod tests {
             size_histogram: Vec::new(),
             size_histogram_bytes: Vec::new(),
         };
-        waits.finish(&[call]).remove(0)
+        waits.finish(&[call], &mut WaitsOfRanks::default()).remove(0)
     }
 
     #[test]
@@ -554,9 +609,9 @@ mod tests {
     fn one_rank_is_not_compared_and_with_some_ranks_it_is_said_that_others_are_missing() {
         let ranks = [[64, 80], [80, 64]].map(|times| profile("MPI_Barrier", 0, 2, &times));
         let mut waits = of(&ranks[..1], 0);
-        assert!(waits.clone().finish(&[]).is_empty());
+        assert!(waits.clone().finish(&[], &mut WaitsOfRanks::default()).is_empty());
         waits.absorb(&of(&ranks[1..], 1));
-        let summary = waits.finish(&[]).remove(0);
+        let summary = waits.finish(&[], &mut WaitsOfRanks::default()).remove(0);
         assert!(summary.ranks_missing && is(summary.waiting_s, 32e-9));
     }
 

@@ -11,7 +11,7 @@ use gyan_results::{
 pub(crate) use crate::answers::scaling::page::page_of_scaling;
 use crate::answers::scaling::sentences::sentences;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{InUnit, Plot, Value, line, row, seconds, share};
+use crate::document::value::{Amount, Bound, InUnit, Plot, Value, line, row, seconds, share};
 use crate::document::{Kind, Section, View, column, numbers, plural, texts};
 
 /// The value of [`Scaling::by`] when a size is the number of ranks.
@@ -101,6 +101,7 @@ fn sizes(of: &Scaling) -> Section<'_> {
     let has_hosts = all.iter().any(|size| size.hosts != all[0].hosts);
     let has_runs = all.iter().any(|size| size.runs.len() > 1);
     let has_pop = all.iter().any(|size| size.pop.is_some());
+    let has_split = all.iter().any(|size| size.pop.is_some_and(|pop| pop.transfer.is_some()));
     let row = |size: &ScaleSize| {
         let mut cells = row![number(size.size)];
         cells.extend(has_hosts.then(|| size.hosts.into()));
@@ -118,7 +119,24 @@ fn sizes(of: &Scaling) -> Section<'_> {
             let parts = size.pop.map(|pop| {
                 [pop.load_balance, pop.communication, pop.parallel, pop.computation, pop.global]
             });
-            cells.extend((0..5).map(|at| Value::from(parts.map(|parts| share(parts[at])))));
+            let part = |at: usize| Value::from(parts.map(|parts| share(parts[at])));
+            cells.extend((0..2).map(part));
+            if has_split {
+                let split = size.pop.map(|pop| {
+                    let bounded = |of: Option<f64>, bound| {
+                        of.map(|of| Amount {
+                            bound: if pop.is_bound { bound } else { Bound::None },
+                            ..share(of)
+                        })
+                    };
+                    row![
+                        bounded(pop.serialisation, Bound::AtMost),
+                        bounded(pop.transfer, Bound::AtLeast)
+                    ]
+                });
+                cells.extend(split.unwrap_or_else(|| row![Value::Nothing, Value::Nothing]));
+            }
+            cells.extend((2..5).map(part));
         }
         cells
     };
@@ -131,11 +149,18 @@ fn sizes(of: &Scaling) -> Section<'_> {
         names.extend(["SPEED-UP", "IDEAL", "EFFICIENCY"]);
     }
     if has_pop {
-        names.extend(["BALANCE", "COMM", "PARALLEL", "COMPUTE", "GLOBAL"]);
+        names.extend(["BALANCE", "COMM"]);
+        if has_split {
+            names.extend(["SERIAL", "TRANSFER"]);
+        }
+        names.extend(["PARALLEL", "COMPUTE", "GLOBAL"]);
     }
     let columns = names.into_iter().map(|name| column(name, Kind::Number)).collect();
     let about = "from BALANCE on: the efficiencies of POP (gyan explain efficiencies)";
-    let notes = has_pop.then(|| about.into()).into_iter().collect();
+    let of_split =
+        "COMM is SERIAL x TRANSFER: what ranks wait for each other, and what moving data takes";
+    let notes = [has_pop.then_some(about), has_split.then_some(of_split)];
+    let notes = notes.into_iter().flatten().map(Value::from).collect();
     Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
 }
 

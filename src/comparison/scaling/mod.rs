@@ -222,7 +222,21 @@ fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
         (median(of.iter().map(|of| of.load_balance)), median(of.iter().map(|of| of.communication)));
     let (parallel, computation) = (load_balance * communication, computation?);
     let global = parallel * computation;
-    Some(ScalePop { load_balance, communication, parallel, computation, global })
+    let splits: Option<Vec<_>> = of.iter().map(|of| of.split).collect();
+    let serialisation = splits.as_ref().map(|of| median(of.iter().map(|of| of.serialisation)));
+    // The two make the communication efficiency, also where they are medians.
+    let transfer = serialisation.filter(|of| *of > 0.0).map(|of| (communication / of).min(1.0));
+    let is_bound = splits.is_some_and(|of| of.iter().any(|of| of.is_bound));
+    Some(ScalePop {
+        load_balance,
+        communication,
+        serialisation,
+        transfer,
+        is_bound,
+        parallel,
+        computation,
+        global,
+    })
 }
 
 /// The last size on as many hosts as the first, when larger sizes use more.

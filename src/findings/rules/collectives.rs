@@ -91,15 +91,17 @@ pub(super) fn communication(run: &RunFacts) -> Vec<RuleMatch> {
         run.with_place(worst),
     );
     let call = run.call(worst).map_or(Time::exact(0.0), time_of);
-    let evidence = vec![
-        estimated(
-            "communication efficiency",
-            efficiencies.communication,
-            "",
-            "gyan report --findings",
-        ),
-        taken(&format!("time in {worst}"), call, "gyan report"),
-    ];
+    let shown = "gyan report --findings";
+    let mut evidence =
+        vec![estimated("communication efficiency", efficiencies.communication, "", shown)];
+    // As bounds they are no ground of anything.
+    if let Some(split) = efficiencies.split.filter(|split| !split.is_bound) {
+        let serialisation = estimated("serialisation efficiency", split.serialisation, "", shown);
+        let transfer = estimated("transfer efficiency", split.transfer, "", shown);
+        let transfer = gyan_results::Evidence { error: split.transfer_error, ..transfer };
+        evidence.extend([serialisation, transfer]);
+    }
+    evidence.push(taken(&format!("time in {worst}"), call, "gyan report"));
     let (todo, more) = kind_of(worst).advice();
     let advice = vec![say(todo), command("see more", more)];
     let functions = vec![worst.to_owned()];

@@ -21,6 +21,7 @@ use super::run::RunFacts;
 use crate::words::double;
 
 pub(super) use messages::eager;
+pub(super) use partners::compared;
 
 /// Something that an MPI expert looks for. What it means, when it is wrong and what to do is its page in docs/findings.
 pub(crate) struct Rule {
@@ -115,18 +116,19 @@ pub(crate) const RULES: &[Rule] = rules! {
 };
 
 /// Functions that send a message and may wait until that is possible.
-pub(super) const SENDS: &[&str] = functions![
+pub(in crate::findings) const SENDS: &[&str] = functions![
     MPI_Send MPI_Ssend MPI_Rsend MPI_Bsend MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Sendrecv
     MPI_Sendrecv_replace MPI_Start MPI_Startall
 ];
 
 /// Functions that end when a message has come.
-pub(super) const RECEIVES: &[&str] = functions![
+pub(in crate::findings) const RECEIVES: &[&str] = functions![
     MPI_Recv MPI_Mrecv MPI_Sendrecv MPI_Sendrecv_replace MPI_Probe MPI_Mprobe MPI_Irecv MPI_Imrecv
 ];
 
 /// Functions that end when requests are complete.
-pub(super) const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
+pub(in crate::findings) const WAITS: &[&str] =
+    &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
 /// Functions that test whether something has happened.
 pub(crate) const POLLS: &[&str] =

@@ -1,7 +1,9 @@
 //! Who waits for whom in messages: known where both ranks timed enough of them, else taken from queues (`messages`). Where
 //! those tell nothing either, only the time in receives and waits is known.
 
-use gyan_results::{Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity};
+use gyan_results::{
+    Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity, Summary,
+};
 
 use super::{RECEIVES, RuleMatch, SENDS, WAITS, messages, percent};
 use crate::findings::account::Cause;
@@ -37,8 +39,8 @@ pub(super) fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
 }
 
 /// How long ranks waited for each other, where enough messages were compared.
-fn compared<'r>(run: &RunFacts<'r>) -> Option<&'r MessageWaitingSummary> {
-    let waiting = run.summary.message_waiting.as_ref()?;
+pub(in crate::findings) fn compared(summary: &Summary) -> Option<&MessageWaitingSummary> {
+    let waiting = summary.message_waiting.as_ref()?;
     let (all, paired) = (waiting.messages as f64, waiting.paired as f64);
     (all > 0.0 && paired >= COMPARED * all).then_some(waiting)
 }
@@ -61,7 +63,7 @@ fn waited(what: &str, seconds: f64, error: Option<f64>) -> Evidence {
 
 /// A rank waits for a message while the one that it receives next is there.
 pub(super) fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
-    let Some(waiting) = compared(run) else { return Vec::new() };
+    let Some(waiting) = compared(run.summary) else { return Vec::new() };
     let error = waiting.late_senders_error_s;
     let functions = [RECEIVES, WAITS].concat();
     let in_calls = run.time(&functions);
@@ -100,7 +102,7 @@ pub(super) fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
 
 /// None where too few messages were compared. `late`: what the late rank does with them.
 fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
-    let waiting = compared(run)?;
+    let waiting = compared(run.summary)?;
     let (waiting_s, error, whom, verb, own, remedy) = match late {
         MessageDirection::Sent => (
             waiting.late_senders_s,

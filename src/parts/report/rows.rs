@@ -55,6 +55,10 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
         table.statistic(run("run_s"), summary.run_s.as_ref())?;
         table.statistic(run("useful_s"), summary.useful_s.as_ref())?;
+        table.statistic(run("ideal_s"), summary.ideal_s.as_ref())?;
+        if let Some(error) = summary.ideal_error_s {
+            table.sum(run("ideal_error_s"), error)?;
+        }
         if let Some(in_mpi) = &summary.in_mpi {
             table.statistic(run("in_mpi_s"), Some(&in_mpi.time_s))?;
             if let Some(error) = in_mpi.time_error_s {

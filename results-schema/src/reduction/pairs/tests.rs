@@ -156,7 +156,7 @@ impl SimulatedMessages {
             of.set(Some(&self.of_rank(*rank, levels[*rank])), rank_of(*rank));
             pairs.absorb(&of);
         }
-        pairs.finish(&Clocks::default()).unwrap()
+        pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap()
     }
 
     /// The waiting of a rank for another one.
@@ -305,14 +305,14 @@ fn messages_that_ranks_number_differently_are_not_compared() {
     let mut other = Pairs::default();
     other.set(Some(&receiver), 1);
     pairs.absorb(&other);
-    let found = pairs.finish(&Clocks::default()).unwrap();
+    let found = pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap();
     assert_eq!((found.messages, found.paired), (300, 150));
     assert!(found.pairs.iter().all(|pair| pair.messages == 150));
     // Clocks that nothing compares.
     program.clocks = vec![0, 1 << 40];
     let found = program.found(&[0, 1], &[0; 2]);
     assert_eq!((found.messages, found.paired, found.pairs.len()), (300, 0, 0));
-    assert_eq!(Pairs::default().finish(&Clocks::default()), None);
+    assert_eq!(Pairs::default().finish(&Clocks::default(), &mut WaitsOfRanks::default()), None);
 }
 
 #[test]
@@ -332,6 +332,6 @@ fn messages_that_come_before_they_are_sent_are_numbered_wrongly() {
     let mut other = Pairs::default();
     other.set(Some(&program.of_rank(1, 0)), 1);
     pairs.absorb(&other);
-    let found = pairs.finish(&Clocks::default()).unwrap();
+    let found = pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap();
     assert_eq!((found.messages, found.paired), (200, 100));
 }
