@@ -356,7 +356,8 @@ pub(crate) extern "C" fn unwound(
 }
 
 /// Forwards a counted call of the program, once; if it succeeds, `moved` counts what it moved.
-#[inline]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn forward<T>(
     inside: T,
     ledger: &Ledger,

@@ -224,8 +224,7 @@ macro_rules! fast {
         }
 
         /// What the call sends and receives, if its counts are those that are looked at first and it is not timed.
-        #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-        #[allow(clippy::inline_always)]
+        #[allow(dead_code, clippy::inline_always)]
         #[inline(always)]
         fn at_hand($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
             let words = [$(Argument::word($arg)),*];
