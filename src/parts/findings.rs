@@ -194,9 +194,9 @@ fn in_words<'a>(of: &Efficiencies, split: &CommunicationSplit) -> Vec<Value<'a>>
         " x transfer ",
         Amount { error: None, ..transfer }
     ]];
-    lines.push(
-        "serialisation lacks what even the ranks with the most work wait for others; transfer what moving data takes".into(),
-    );
+    let why =
+        "what serialisation lacks is waiting for other ranks, what transfer lacks is moving data";
+    lines.push(why.into());
     if split.is_bound {
         lines.push(line![
             share(split.unknown_share),

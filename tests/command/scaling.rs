@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{
     Call, Ending, Growth, InMpi, Label, PeerTraffic, Peers, Pvar, RankProfile, ScaleKind, ScaleRow,
-    Scaling, rank_file_name,
+    Scaling, Waiting, rank_file_name,
 };
 use tempfile::TempDir;
 
@@ -175,6 +175,58 @@ fn speed_up_and_efficiencies_are_those_of_the_definition() {
     let weak = scaling(place.path(), &["--weak"]);
     assert!((weak.sizes[5].efficiency.unwrap() - 32.5 / 4.0).abs() < 1e-9);
     assert!((weak.sizes[5].pop.unwrap().computation - 32.0).abs() < 1e-9);
+}
+
+/// Odd ranks come late to every even call, and even ranks to every odd one: each waits half of its time in `MPI_Allreduce`.
+#[test]
+fn serialisation_and_transfer_are_those_of_the_definition() {
+    let place = TempDir::new().unwrap();
+    for size in SIZES {
+        made(place.path(), &format!("run-{size}"), size, |profile| {
+            let each_ns = 5_000_000 * u64::from(size.ilog2());
+            let is_late = |call: u32| call % 2 == profile.rank % 2;
+            let ns = |call| Some(if is_late(call) { each_ns / 2 } else { 3 * each_ns / 2 });
+            profile.waiting = vec![Waiting {
+                function: "MPI_Allreduce".into(),
+                communicator: "MPI_COMM_WORLD".into(),
+                members: format!("{size:016x}"),
+                size,
+                calls: 100,
+                times_ns: Waiting::written((0..100).map(ns)),
+                ..Waiting::default()
+            }];
+        });
+    }
+    let pop = scaling(place.path(), &[]).sizes[5].pop.unwrap();
+    // 1 s of 4 s is own code, and 1.5 s are waiting. Times of calls are written within 0.8 %.
+    assert!((pop.serialisation.unwrap() - 1.0 / 2.5).abs() < 0.005, "{pop:?}");
+    assert!((pop.transfer.unwrap() - 2.5 / 4.0).abs() < 0.005 && !pop.is_bound, "{pop:?}");
+    let text = scale(place.path(), &["."]).stdout;
+    assert!(text.contains("SERIAL  TRANSFER"), "{text}");
+    let findings = run(gyan().args(["report", "--findings", "run-64"]).current_dir(place.path()));
+    let said =
+        "parallel efficiency 25.0 % = load balance 100 % x serialisation 39.9 % x transfer 62.7 %";
+    assert!(findings.stdout.contains(said), "{}", findings.stdout);
+    // What was not compared counts as transfer: then these are bounds.
+    let bounded = place.path().join("bounded");
+    fs::create_dir(&bounded).unwrap();
+    for at in 0..64 {
+        let mut profile: RankProfile = serde_json::from_str(
+            &fs::read_to_string(place.path().join("run-64").join(rank_file_name(at))).unwrap(),
+        )
+        .unwrap();
+        profile.calls[0].time_s = Some(2.1);
+        let other = Call { name: "MPI_Alltoallv".into(), ..profile.calls[0].clone() };
+        profile.calls.push(Call { time_s: Some(0.9), ..other });
+        profile.calls.sort_by(|one, other| one.name.cmp(&other.name));
+        let text = serde_json::to_string(&profile).unwrap();
+        fs::write(bounded.join(rank_file_name(at)), text).unwrap();
+    }
+    let findings = run(gyan().args(["report", "--findings", "bounded"]).current_dir(place.path()));
+    for said in ["x serialisation ≤", "x transfer ≥", "30.0 % of the time in MPI is in functions"]
+    {
+        assert!(findings.stdout.contains(said), "{said}: {}", findings.stdout);
+    }
 }
 
 #[test]
