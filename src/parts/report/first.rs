@@ -1,6 +1,6 @@
 //! The first screen: where the time of an average rank goes, and the rest of the run in a line each.
 
-use gyan_results::{Fidelity, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind, Unit};
+use gyan_results::{InMpiSummary, Quantity, QueueRow, Summary, TrafficKind, Unit};
 
 use crate::document::value::{Amount, InUnit, bytes, integer, line, seconds, share};
 use crate::document::{Section, Value, plural};
@@ -67,7 +67,7 @@ pub(crate) fn lines<'a>(
     eager: Option<(f64, f64)>,
 ) -> Section<'a> {
     let lines =
-        [messages(summary, eager), queues(summary, rows), coverage(summary), Some(gyan(summary))];
+        [messages(summary, eager), queues(rows), coverage(summary), Some(gyan(summary))];
     Section::of_notes("", lines.into_iter().flatten().collect())
 }
 
@@ -106,7 +106,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
     ])
 }
 
-fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
+fn queues(rows: &[QueueRow]) -> Option<Value<'static>> {
     let longest = |quantity: Quantity| {
         let of = rows.iter().filter(|row| row.quantity == quantity).filter_map(|row| row.max);
         of.max_by(|one, other| one.value.total_cmp(&other.value)).filter(|most| most.value > 0.0)
@@ -122,18 +122,6 @@ fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
             let rank = Value::Rank(most.rank);
             parts.push(line!["up to ", length, " ", noun, plural, " (rank ", rank, ")"]);
         }
-    }
-    let late_s = summary.message_waiting.as_ref().map_or(0.0, |waiting| waiting.late_senders_s);
-    if late_s > 0.0 {
-        let ranks = f64::from(summary.ranks.reduced.max(1));
-        let each = Amount { fidelity: Fidelity::Estimated, ..seconds(late_s / ranks) };
-        // Threads that wait at the same time.
-        let who = if summary.has_thread_seconds() {
-            "the threads of an average rank waited, together, about "
-        } else {
-            "an average rank waited about "
-        };
-        parts.push(line![who, each, " for messages"]);
     }
     if parts.is_empty() {
         return None;
