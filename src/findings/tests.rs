@@ -386,7 +386,10 @@ fn partners_are_the_ground_of_a_finding_if_enough_messages_were_compared_and_the
     assert!(is_late(&partners("MPI_Recv", "sent", 60, &pairs)));
     let too_few = found_in(&partners("MPI_Recv", "sent", 59, &pairs));
     let title = &one(&too_few, "late-senders").title;
-    assert!(title.starts_with("receives and waits take 15 % of the run, most in MPI_Recv"), "{title}");
+    assert!(
+        title.starts_with("receives and waits take 15 % of the run, most in MPI_Recv"),
+        "{title}"
+    );
     assert!(!is_late(&partners("MPI_Recv", "sent", 100, &[(3, 2, 1.9)])));
     let mut vague = partners("MPI_Recv", "sent", 100, &pairs);
     vague.message_waiting.as_mut().unwrap().late_senders_error_s = None;

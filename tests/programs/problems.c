@@ -207,12 +207,10 @@ static void late_senders(void)
         if (healthy) {
             nap(20);
         } else if (i % 2 == rank % 2) {
-            MPI_Send(buffer, 8, MPI_BYTE, peer, 2, WORLD);
             nap(40);
             MPI_Send(buffer, 8, MPI_BYTE, peer, 1, WORLD);
         } else {
             MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
-            MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
         }
     }
     exchange(8);
@@ -222,19 +220,21 @@ static void late_senders(void)
  * one is there. */
 static void wrong_order(void)
 {
+    /* Rank 0 waits longer. */
+    int own = rank % 2 ? 40 : 20, of_peer = 60 - own;
     for (int i = 0; i < STEPS; i++) {
         if (i % 2 == rank % 2) {
             MPI_Send(buffer, 8, MPI_BYTE, peer, 2, WORLD);
-            nap(30);
+            nap(own);
             MPI_Send(buffer, 8, MPI_BYTE, peer, 1, WORLD);
         } else if (healthy) {
             MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
-            nap(30);
+            nap(of_peer);
             MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
         } else {
             MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
             MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
-            nap(30);
+            nap(of_peer);
         }
     }
 }

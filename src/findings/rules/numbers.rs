@@ -101,9 +101,8 @@ pub(super) fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     let counting_s = of(&overhead.wrappers_s);
     let all_s = counting_s + of(&overhead.events_s) + overhead.sampling_s.sum.as_f64();
     let most_called = run.summary.most_called().filter(|_| counting_s > 0.5 * all_s);
-    let why = most_called.map_or_else(String::new, |call| {
-        format!(": the program calls {} very often", call.name)
-    });
+    let why = most_called
+        .map_or_else(String::new, |call| format!(": the program calls {} very often", call.name));
     let title =
         format!("gyan took {} of the run, its budget is {}{why}", share(most), share(budget));
     let evidence = vec![exact(

@@ -165,7 +165,8 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
 fn unexplained(run: &RunFacts) -> Vec<RuleMatch> {
     let functions = [RECEIVES, WAITS].concat();
     let in_calls = run.time(&functions);
-    let Some(worst) = run.worst(&functions).filter(|_| run.share(in_calls.seconds) >= LEAST_UNEXPLAINED)
+    let Some(worst) =
+        run.worst(&functions).filter(|_| run.share(in_calls.seconds) >= LEAST_UNEXPLAINED)
     else {
         return Vec::new();
     };

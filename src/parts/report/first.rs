@@ -66,8 +66,7 @@ pub(crate) fn lines<'a>(
     rows: &[QueueRow],
     eager: Option<(f64, f64)>,
 ) -> Section<'a> {
-    let lines =
-        [messages(summary, eager), queues(rows), coverage(summary), Some(gyan(summary))];
+    let lines = [messages(summary, eager), queues(rows), coverage(summary), Some(gyan(summary))];
     Section::of_notes("", lines.into_iter().flatten().collect())
 }
 

@@ -21,11 +21,7 @@ const PERUSE: Start = Start {
 };
 /// The same where the ranks do not compare messages.
 const PERUSE_ALONE: Start = Start {
-    environment: &[
-        ("GYAN_EVENTS", "peruse"),
-        ("OMPI_MCA_pml", "ob1"),
-        ("GYAN_WAITING", "off"),
-    ],
+    environment: &[("GYAN_EVENTS", "peruse"), ("OMPI_MCA_pml", "ob1"), ("GYAN_WAITING", "off")],
     ..start(OPENMPI_SPC)
 };
 const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
@@ -224,7 +220,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         functions: &["MPI_Recv"],
         ranks: &[0],
-        // 30 ms in each of 39 steps.
+        // 40 ms of one rank and 20 ms of the other, in each of 39 steps.
         evidence: &[("waiting while the next message was there", 1.1, 1.8)],
         twins: &[(
             Healthy,
@@ -239,6 +235,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         functions: &["MPI_Recv"],
+        ranks: &[0, 1],
         // 40 ms in each of 40 steps.
         evidence: &[("waiting for late senders", 1.5, 2.4)],
         twins: &[(
@@ -269,6 +266,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         functions: &["MPI_Ssend"],
+        ranks: &[0, 1],
         // 30 ms in each of 40 steps.
         evidence: &[("waiting for late receivers", 1.1, 1.8)],
         twins: &[(

@@ -23,8 +23,8 @@ use gyan_results::{
     STREAM_TIMES_AT_MOST, Waiting,
 };
 
-pub(crate) use self::counts::{Untimed, at_hand, is_on, untimed, untimed_among};
 use self::counts::{PassedKey, StreamCount};
+pub(crate) use self::counts::{Untimed, at_hand, is_on, untimed, untimed_among};
 use super::communicators;
 use super::waiting::set;
 use crate::calls::addresses::Map;
@@ -486,13 +486,11 @@ impl Streams {
             return false;
         };
         let claim = self.claims.get(&ptr::from_ref(count).addr());
-        match claim.and_then(|claim| claim.stream) {
-            Some(stream) => self.took(stream, ends, called),
-            None => {
-                count.count();
-                false
-            }
+        if let Some(stream) = claim.and_then(|claim| claim.stream) {
+            return self.took(stream, ends, called);
         }
+        count.count();
+        false
     }
 
     /// Takes a place for the messages of a new stream, or for those that are in none; none if there is no room.

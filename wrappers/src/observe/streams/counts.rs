@@ -147,7 +147,10 @@ fn counts(direction: MessageDirection) -> &'static [StreamCount; PLACES] {
     if direction == MessageDirection::Sent { sent } else { received }
 }
 
-fn places(direction: MessageDirection, key: PassedKey) -> impl Iterator<Item = &'static StreamCount> {
+fn places(
+    direction: MessageDirection,
+    key: PassedKey,
+) -> impl Iterator<Item = &'static StreamCount> {
     let counts = counts(direction);
     (key.place()..).take(PROBES).filter_map(|place| counts.get(place % PLACES))
 }
@@ -167,7 +170,10 @@ pub(super) fn claim(direction: MessageDirection, key: PassedKey) -> Option<&'sta
 /// The count of a message that is not timed; none for one that is, or whose stream is new.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-pub(super) fn untimed_in(direction: MessageDirection, key: PassedKey) -> Option<&'static StreamCount> {
+pub(super) fn untimed_in(
+    direction: MessageDirection,
+    key: PassedKey,
+) -> Option<&'static StreamCount> {
     first_place(direction, key).or_else(|| further(direction, key))
 }
 
