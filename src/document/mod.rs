@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     Double,
     /// Integers or doubles, depending on the row: how to keep both depends on the format.
     Number,
+    /// The same of less interest: the column is left out where the table would be too wide.
+    Spare,
 }
 
 /// Test cases, for a CI server.
@@ -92,6 +94,11 @@ pub(crate) fn texts<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
 
 pub(crate) fn numbers<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
     names.map(|name| column(name, Kind::Number)).into()
+}
+
+/// Columns of numbers that a narrow table does without.
+pub(crate) fn spare<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
+    names.map(|name| column(name, Kind::Spare)).into()
 }
 
 /// Cuts a text that is too long, and ends it with dots.

@@ -515,7 +515,7 @@ mod tests {
                     Kind::Text | Kind::Place | Kind::Prose => "text",
                     Kind::Integer => "integer",
                     Kind::Double => "double",
-                    Kind::Number => "number",
+                    Kind::Number | Kind::Spare => "number",
                 };
                 let null = if required { "" } else { " or null" };
                 writeln!(text, "| `{name}` | {kind}{null} | {about} |").unwrap();

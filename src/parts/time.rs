@@ -8,7 +8,7 @@ use super::{Part, ReportInput, hosts};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{PageBlock, ROWS_AT_MOST};
 use crate::document::value::{Amount, Bound, InUnit, line, row, seconds, share};
-use crate::document::{Section, Value, cut, numbers, texts};
+use crate::document::{Section, Value, cut, numbers, spare, texts};
 use crate::symbols::sites::CallSites;
 
 /// How many functions the table has.
@@ -152,7 +152,8 @@ pub(super) fn average_rank<'a>(
         rows.push(row!["start of gyan", seconds(start_s), share(start_s / run_s), "", "", ""]);
     }
     let mut columns = texts(["AVERAGE RANK"]);
-    columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
+    columns.extend(numbers(["TIME", "OF RUN", "CALLS"]));
+    columns.extend(spare(["PER CALL", "LONGEST (RANK)"]));
     let waits: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
     let has_waits = waits.iter().any(Option::is_some);
     let is_wide = |cell: &Value| matches!(cell, Value::Amount(of) if of.error.is_some() || of.bound != Bound::None);
@@ -181,10 +182,9 @@ pub(super) fn average_rank<'a>(
         let is = |of: &Amount| matches!(of.bound, Bound::AtLeast | Bound::AtMost);
         row.iter().any(|cell| matches!(cell, Value::Amount(of) if is(of)))
     };
-    let mut notes = Vec::new();
-    if rows.iter().any(is_bound) {
-        notes.push("≥ at least, ≤ at most: too few calls were timed to say more".into());
-    }
+    let bounds = "≥ at least, ≤ at most: too few calls were timed to say more";
+    let mut notes: Vec<Value> = Vec::new();
+    notes.extend(rows.iter().any(is_bound).then(|| bounds.into()));
     if is_together {
         let what = "times of functions are thread-seconds: those of all threads of a rank together";
         notes.push(what.into());

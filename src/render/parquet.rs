@@ -75,7 +75,7 @@ impl<W: Write + Send> Parquet<W> {
                 Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
                 Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
                 // A double on its own would lose precision above 2^53.
-                Kind::Number => {
+                Kind::Number | Kind::Spare => {
                     add("DOUBLE", "", Buffered::Double(Vec::new()));
                     add("INT64", "_integer", Buffered::Integer(Vec::new()));
                 }

@@ -58,10 +58,19 @@ fn options<'a>(width: usize) -> Options<'a> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 
-/// A table with places is no wider than this. Rows of nothing but a place are lines of their own; so are all
+/// A table is no wider than this if it has spare columns enough, which are left out one by one, and one with places never is. Rows of nothing but a place are lines of their own; so are all
 /// places if the table would be too wide with them. If it still is, its last columns are left out.
 fn fitted(section: &Section, width: usize) -> String {
     let Cells { mut columns, mut rows } = cells(section);
+    let is_wide = |table: &str| table.lines().any(|line| line.chars().count() > width);
+    while let Some(at) = columns.iter().position(|column| column.kind == Kind::Spare)
+        && is_wide(&aligned(&columns, rows.clone()))
+    {
+        columns.remove(at);
+        for row in &mut rows {
+            row.remove(at);
+        }
+    }
     let Some(at) = columns.iter().position(|column| column.kind == Kind::Place) else {
         return aligned(&columns, rows);
     };
@@ -75,7 +84,6 @@ fn fitted(section: &Section, width: usize) -> String {
         }
         !is_below
     });
-    let is_wide = |table: &str| table.lines().any(|line| line.chars().count() > width);
     let mut table = aligned(&columns, rows.clone());
     if is_wide(&table) {
         columns.remove(at);
@@ -138,7 +146,7 @@ fn aligned(columns: &[Column], mut rows: Vec<Vec<String>>) -> String {
             layout.set_padding((0, if at == last { 0 } else { 2 }));
             layout.set_cell_alignment(match column.kind {
                 Kind::Text | Kind::Place | Kind::Prose => CellAlignment::Left,
-                Kind::Integer | Kind::Double | Kind::Number => CellAlignment::Right,
+                Kind::Integer | Kind::Double | Kind::Number | Kind::Spare => CellAlignment::Right,
             });
         }
     }
@@ -177,8 +185,16 @@ MPI_Send  1,604  58.5 MiB
 MPI_Recv      7       1 B
   at halo.c:42 (main)";
         assert_eq!(fitted(&section, 42), narrow);
+        let mut spare = section;
+        spare.columns[2].kind = Kind::Spare;
+        let narrow = fitted(&spare, 60);
+        assert!(
+            narrow.starts_with("FUNCTION  WHERE                                     DATA\n"),
+            "{narrow}"
+        );
+        let section = spare;
         let least = fitted(&section, 20);
         assert!(least.lines().all(|line| line.chars().count() <= 20), "{least}");
-        assert!(least.starts_with("FUNCTION  CALLS\n"), "{least}");
+        assert!(least.starts_with("FUNCTION      DATA\n"), "{least}");
     }
 }

@@ -36,8 +36,9 @@ pub(super) const QUEUES: Part = Part {
 fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
     let queues = Queues::new(of);
     if queues.is_empty() {
-        let remedy = remedy(&of.summary.mpi.library);
-        return Err(of.lacks("nothing is known of queues", remedy));
+        let more = what_tells(&of.summary.mpi.library).map(|more| format!(" ({more})"));
+        let remedy = format!("run with: gyan run --watch umq --events{}", more.unwrap_or_default());
+        return Err(of.lacks("nothing is known of queues", &remedy));
     }
     let view = view(of, of.all);
     Ok(Presentation { view, rows: rows(queues), document: Document::new(queues) })
@@ -165,23 +166,22 @@ fn source(row: &QueueRow) -> Value<'_> {
     }
 }
 
-/// What would tell of queues, by the name of the library.
-fn remedy(library: &str) -> &'static str {
-    const REMEDIES: [(&str, &str); 3] = [
+/// What tells of queues, by the name of the library.
+fn what_tells(library: &str) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 3] = [
         (
             "Open MPI",
-            "run with Open MPI's pml ob1 (--mca pml ob1), which has the lengths of its queues; an Open \
-             MPI built with configure's --enable-peruse tells of every message: gyan run --events",
+            "Open MPI's pml ob1 has their lengths, and one built with configure's --enable-peruse tells of every message",
         ),
         ("Intel", "Intel MPI tells nothing of its queues; another MPI may"),
         (
             "MPICH",
-            "an MPICH built with configure's --enable-mpit-pvars=recvq has the lengths of its queues; \
-             one with --enable-mpit-events tells of every message: gyan run --events",
+            "an MPICH built with configure's --enable-mpit-pvars=recvq has their lengths, and one with --enable-mpit-events \
+             tells of every message",
         ),
     ];
-    let known = REMEDIES.iter().find(|(name, _)| library.contains(name));
-    known.map_or("run with: gyan run --watch umq --events", |(_, remedy)| *remedy)
+    let known = KNOWN.iter().find(|(name, _)| library.contains(name));
+    known.map(|(_, what)| *what)
 }
 
 /// The times of requests, which only callbacks provide: those that are not in the first table.
