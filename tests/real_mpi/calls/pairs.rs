@@ -141,6 +141,19 @@ fn the_report_names_both_lines_and_off_is_off() {
     assert!(off.profiles().iter().all(|profile| profile.message_times.is_none()));
 }
 
+/// MPICH has one request for all sends that have ended when they are started.
+#[test]
+fn every_message_of_several_at_a_time_is_compared() {
+    for mpi in BED {
+        // Two sends at a time of rank 1, in each of 40 steps.
+        let run = Profiled::run(mpi, RANKS, &["halo_exchange", "60", "40"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let found = summary(&run.profiles()).message_waiting.unwrap();
+        let numbers = [found.messages, found.paired, found.compared];
+        assert_eq!(numbers, [160; 3], "{mpi:?} {found:?}");
+    }
+}
+
 /// It asks for `MPI_THREAD_MULTIPLE`, and one thread sends and receives.
 #[test]
 fn of_a_program_in_python_the_lines_are_known() {

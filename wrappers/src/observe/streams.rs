@@ -50,6 +50,8 @@ const TIMES_AT_MOST: usize = 4096;
 const TIMES_AT_LEAST: usize = 8;
 /// How many operations that are timed may not have ended at a time.
 const PENDING_AT_MOST: usize = 4096;
+/// How many of them may have the same request.
+const ALIKE_AT_MOST: u32 = 256;
 /// How many calls of the program are told apart.
 const CALLS_AT_MOST: usize = 1024;
 /// How many communicators are known at a time.
@@ -151,7 +153,8 @@ struct Streams {
     tallies: Vec<StreamTally>,
     /// By the address of the count.
     claims: BTreeMap<usize, Claim>,
-    pending: FixedMap<(Language, usize), PendingMessage>,
+    /// By request. MPICH has one for all sends that have ended already, so there may be several of a request, numbered from 0.
+    pending: FixedMap<(Language, usize, u32), PendingMessage>,
     /// How many other requests have completed since one of those did.
     others_completed: u32,
     /// The calls of messages that are timed, and their numbers from 1.
@@ -293,7 +296,7 @@ pub(crate) fn request_goes(request: Passed) {
         && let Some(handle) = request.request(0)
     {
         with_streams(|streams| {
-            streams.pending.take(&(request.language, handle));
+            streams.ends(request.language, handle);
             streams.watch();
         });
     }
@@ -405,7 +408,7 @@ fn second_thread_comes() {
 /// A request has completed in this call.
 pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
     with_streams(|streams| {
-        let Some(message) = streams.pending.take(&(language, request)) else {
+        let Some(message) = streams.ends(language, request) else {
             streams.others_completed += 1;
             if streams.others_completed > PATIENCE {
                 streams.pending.clear();
@@ -428,6 +431,21 @@ pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
 }
 
 impl Streams {
+    /// Keeps a message until its request completes; without room it is not known.
+    fn waits_for(&mut self, (language, request): (Language, usize), message: PendingMessage) {
+        let mut free = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
+        let free = free.find(|key| self.pending.get(key).is_none());
+        _ = free.is_some_and(|key| self.pending.put(key, message));
+    }
+
+    /// The message of a request, which is completed or freed; the latest one of several.
+    fn ends(&mut self, language: Language, request: usize) -> Option<PendingMessage> {
+        let keys = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
+        let known = keys.take_while(|key| self.pending.get(key).is_some());
+        let last = known.last()?;
+        self.pending.take(&last)
+    }
+
     /// Has completions examined as long as there are messages to wait for.
     fn watch(&mut self) {
         self.others_completed = 0;
@@ -532,21 +550,21 @@ impl Streams {
         };
         let CallTimes { begun, ended, .. } = called;
         let begun_in = self.call_number(called.at());
-        let Some(tally) = self.tallies.get_mut(stream) else { return false };
         match ends {
             Ends::Here => {
                 let waits_in = begun_in;
                 let times = MessageTicks { begun, waits: begun, ended, begun_in, waits_in };
-                set(&mut tally.times, tally.level, number, times);
+                if let Some(tally) = self.tallies.get_mut(stream) {
+                    set(&mut tally.times, tally.level, number, times);
+                }
             }
             Ends::InAnother(Some(request)) => {
-                let message = PendingMessage { stream, number, begun, begun_in };
-                // Without room it is not known.
-                _ = self.pending.put(request, message);
+                self.waits_for(request, PendingMessage { stream, number, begun, begun_in });
             }
             Ends::InAnother(None) => {}
         }
-        self.timed = (self.timed + tally.times.len()).saturating_sub(before);
+        let now = self.tallies.get(stream).map_or(before, |tally| tally.times.len());
+        self.timed = (self.timed + now).saturating_sub(before);
         self.thin();
         true
     }
@@ -664,7 +682,7 @@ pub(crate) fn described(size: u32) -> Option<MessageTimes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi::functions::point_to_point::{MPI_Irecv, MPI_Send, MPI_Waitall};
+    use crate::mpi::functions::point_to_point::{MPI_Irecv, MPI_Isend, MPI_Send, MPI_Waitall};
     use crate::sys::fork::in_a_copy;
 
     #[test]
@@ -750,6 +768,15 @@ mod tests {
             completed(Language::C, 0x77, called(MPI_Waitall, 400, 500));
             completed(Language::C, 0x77, called(MPI_Waitall, 600, 700));
             writeln!(out, "{is_watched} {}", gate::watches_completions())?;
+            // Two sends have one request, which the library has for all that have ended.
+            for _ in 0..2 {
+                let (sent, request) =
+                    (message(WORLD_HANDLE, MessageDirection::Sent, 3), Some((Language::C, 0x99)));
+                count(sent, Ends::InAnother(request), called(MPI_Isend, 710, 711));
+            }
+            for _ in 0..3 {
+                completed(Language::C, 0x99, called(MPI_Waitall, 720, 730));
+            }
             // On a communicator that nothing is known of, and to no rank.
             for (comm, peer) in [(0x9999, 2), (WORLD_HANDLE, -1)] {
                 let sent = message(comm, MessageDirection::Sent, peer);
@@ -766,6 +793,7 @@ mod tests {
             writeln!(out, "{}", streams.sent_in_none())
         });
         let expected = "true false\nSent 2 2 [(10, 10, 20), (30, 30, 90)]\n\
+                        Sent 3 2 [(710, 720, 730), (710, 720, 730)]\n\
                         Received 1 1 [(100, 400, 500)]\n1\n";
         assert_eq!(lines, expected);
     }
