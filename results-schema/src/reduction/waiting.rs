@@ -7,7 +7,7 @@
 //! That holds where each rank waits for all others. In other functions waiting follows from when each rank began the call
 //! ([`starts`](super::starts)).
 //!
-//! How long each rank waited is told [`WaitsOfRanks`](super::ideal::WaitsOfRanks) only: it is in no summary.
+//! How long each rank waited is told [`WaitsOfRanks`] only: it is in no summary.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
