@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Far longer than anything that a test waits for takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Returns true as soon as it holds; false when waiting longer is pointless.
 pub(crate) fn comes_true(mut condition: impl FnMut() -> bool) -> bool {

@@ -235,6 +235,7 @@ fn starts(mpi: Mpi, here: &TempDir, options: &[&str]) -> (Command, String) {
 }
 
 #[test]
+#[ignore = "four ranks that spin fill the machine: scripts/test runs it alone"]
 fn a_job_that_does_not_leave_mpi_init_is_ended_and_it_is_said_who_keeps_it_there() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();

@@ -86,6 +86,7 @@ fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
 /// While the cable of one host is unplugged, the others give up after the timeout and write their files,
 /// however far they had come, and once it is plugged in again the program ends normally.
 #[test]
+#[ignore = "its ranks on four hosts fill the machine: scripts/test runs it alone"]
 fn a_host_that_is_cut_off_while_others_reduce_costs_nobody_its_profile() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
     // Leaves time to cut the link between messages.

@@ -189,7 +189,11 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
     let elsewhere = TempDir::new().unwrap();
     let place = elsewhere.path().join("lives").display().to_string();
     let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE, ("GYAN_LIVE", &place)]);
-    let in_place = || fs::read_dir(&place).into_iter().flatten().map(|e| e.unwrap().path());
+    // Not a directory that is being made, which has another name until it is complete.
+    let in_place = || {
+        let all = fs::read_dir(&place).into_iter().flatten().map(|entry| entry.unwrap());
+        all.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.')).map(|e| e.path())
+    };
     assert!(comes_true(|| in_place().next().is_some()));
     let directories: Vec<_> = in_place().collect();
     let [directory] = &directories[..] else { panic!("{directories:?}") };
