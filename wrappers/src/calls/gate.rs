@@ -304,8 +304,8 @@ pub(crate) enum Fast {
     None,
 }
 
-/// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing. Not for one that
-/// completes requests while completions are watched.
+/// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing. Callers do not
+/// ask for one that completes requests while completions are watched.
 #[inline]
 pub(crate) fn fast(function: Function) -> Fast {
     match GATE.load(Ordering::Relaxed) {

@@ -156,7 +156,7 @@ macro_rules! counted {
                 ledger::alone().take_back($function);
                 return slow($($arg),*);
             };
-            messages.inspect(|counts| counts.count());
+            messages.count();
             goes_on($($arg),*)
         }
 
@@ -214,7 +214,7 @@ macro_rules! fast {
             }
             match gate::fast($function) {
                 Fast::Alone(inside) => {
-                    messages.inspect(|counts| counts.count());
+                    messages.count();
                     let next = || forward::<WATCHED>(true, $($arg),*);
                     gate::forward(inside, ledger::alone(), next, $moved)
                 }
@@ -232,12 +232,12 @@ macro_rules! fast {
         }
 
         /// What the call sends and receives; none if that is timed.
-        #[allow(clippy::inline_always, clippy::option_option)]
+        #[allow(clippy::inline_always)]
         #[inline(always)]
-        fn untimed($($arg: $type),*) -> Option<Option<$crate::observe::streams::Untimed>> {
-            let Some(at) = MESSAGE else { return Some(None) };
+        fn untimed($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
+            let Some(at) = MESSAGE else { return Some($crate::observe::streams::Untimed::NOTHING) };
             let words = [$(Argument::word($arg)),*];
-            $crate::observe::streams::untimed(at, |place| words.get(place).copied().unwrap_or(0)).map(Some)
+            $crate::observe::streams::untimed(at, |place| words.get(place).copied().unwrap_or(0))
         }
 
         as_words! {
@@ -250,7 +250,7 @@ macro_rules! fast {
             let Some(messages) = untimed($($arg),*) else { return slow($($arg),*) };
             let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
             let ledger = inside.ledger;
-            messages.inspect(|counts| counts.count_in(ledger));
+            messages.count_in(ledger);
             let words = [$(Argument::word($arg)),*];
             let _now = ledger.now.enter($function, &words, inside.origin(WATCHED), true, false);
             let next = || {

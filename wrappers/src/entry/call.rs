@@ -425,8 +425,8 @@ fn counted(
         return None;
     }
     let untimed = match entry.message {
-        Some(at) => Some(streams::untimed_among(at, arguments)?),
-        None => None,
+        Some(at) => streams::untimed_among(at, arguments)?,
+        None => Untimed::NOTHING,
     };
     let function = entry.function;
     let on = entry.waits_on(arguments);
@@ -441,7 +441,7 @@ fn counted(
     };
     match gate::fast(function) {
         Fast::Alone(inside) => {
-            untimed.inspect(|counts| counts.count());
+            untimed.count();
             came_in_words(ledger::alone(), arguments);
             NOW.came_in_words(arguments.words(), caller, true);
             begins(entry, arguments);
@@ -457,7 +457,7 @@ fn counted(
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
-            untimed.inspect(|counts| counts.count_in(ledger));
+            untimed.count_in(ledger);
             came_in_words(ledger, arguments);
             let _now = enters(ledger, entry, arguments, caller, true);
             let next = || {

@@ -296,7 +296,7 @@ pub(crate) fn request_goes(request: Passed) {
         && let Some(handle) = request.request(0)
     {
         with_streams(|streams| {
-            streams.ends(request.language, handle);
+            streams.take_pending(request.language, handle);
             streams.watch();
         });
     }
@@ -408,7 +408,7 @@ fn second_thread_comes() {
 /// A request has completed in this call.
 pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
     with_streams(|streams| {
-        let Some(message) = streams.ends(language, request) else {
+        let Some(message) = streams.take_pending(language, request) else {
             streams.others_completed += 1;
             if streams.others_completed > PATIENCE {
                 streams.pending.clear();
@@ -432,14 +432,14 @@ pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
 
 impl Streams {
     /// Keeps a message until its request completes; without room it is not known.
-    fn waits_for(&mut self, (language, request): (Language, usize), message: PendingMessage) {
+    fn keep_pending(&mut self, (language, request): (Language, usize), message: PendingMessage) {
         let mut free = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
         let free = free.find(|key| self.pending.get(key).is_none());
         _ = free.is_some_and(|key| self.pending.put(key, message));
     }
 
     /// The message of a request, which is completed or freed; the latest one of several.
-    fn ends(&mut self, language: Language, request: usize) -> Option<PendingMessage> {
+    fn take_pending(&mut self, language: Language, request: usize) -> Option<PendingMessage> {
         let keys = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
         let known = keys.take_while(|key| self.pending.get(key).is_some());
         let last = known.last()?;
@@ -559,7 +559,7 @@ impl Streams {
                 }
             }
             Ends::InAnother(Some(request)) => {
-                self.waits_for(request, PendingMessage { stream, number, begun, begun_in });
+                self.keep_pending(request, PendingMessage { stream, number, begun, begun_in });
             }
             Ends::InAnother(None) => {}
         }

@@ -142,9 +142,15 @@ pub(super) fn sent_without_room() -> u64 {
     WITHOUT_ROOM.first().map_or(0, StreamCount::messages)
 }
 
-fn counts(direction: MessageDirection) -> &'static [StreamCount; PLACES] {
-    let [sent, received] = &COUNTS;
+/// What there is of a direction.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn in_direction<T>([sent, received]: &[T; 2], direction: MessageDirection) -> &T {
     if direction == MessageDirection::Sent { sent } else { received }
+}
+
+fn counts(direction: MessageDirection) -> &'static [StreamCount; PLACES] {
+    in_direction(&COUNTS, direction)
 }
 
 fn places(
@@ -188,11 +194,9 @@ fn first_place(direction: MessageDirection, key: PassedKey) -> Option<&'static S
 #[cold]
 #[inline(never)]
 fn further(direction: MessageDirection, key: PassedKey) -> Option<&'static StreamCount> {
-    let [sent, received] = &WITHOUT_ROOM;
-    let without_room = if direction == MessageDirection::Sent { sent } else { received };
     match find(direction, key) {
         Some(count) => Some(count).filter(|count| !count.is_due()),
-        None => IS_FULL.load(Ordering::Relaxed).then_some(without_room),
+        None => IS_FULL.load(Ordering::Relaxed).then(|| in_direction(&WITHOUT_ROOM, direction)),
     }
 }
 
@@ -203,12 +207,17 @@ pub(crate) struct Untimed {
     received: Option<&'static StreamCount>,
 }
 
+impl Untimed {
+    /// Of a call that sends and receives nothing, or while messages are not counted.
+    pub(crate) const NOTHING: Untimed = Untimed { sent: None, received: None };
+}
+
 /// The counts for a call, unless one of its messages is timed. `word`: an argument as the program passes it in C.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn untimed(at: MessageArguments, word: impl Fn(usize) -> usize) -> Option<Untimed> {
     if !is_on() {
-        return Some(Untimed { sent: None, received: None });
+        return Some(Untimed::NOTHING);
     }
     looked_up(at, word, untimed_in)
 }
@@ -244,9 +253,7 @@ fn looked_up(
 /// The same of a call on another path. Without its communicator, nothing is counted.
 #[allow(clippy::cast_sign_loss)]
 pub(crate) fn untimed_among(at: MessageArguments, arguments: Arguments) -> Option<Untimed> {
-    let Some(comm) = arguments.at(at.comm).comm() else {
-        return Some(Untimed { sent: None, received: None });
-    };
+    let Some(comm) = arguments.at(at.comm).comm() else { return Some(Untimed::NOTHING) };
     let word = |place: usize| match place {
         _ if place == at.comm => comm,
         _ => arguments.at(place).integer().unwrap_or(-1) as usize,
@@ -270,9 +277,12 @@ impl Untimed {
     /// The same for the thread with this ledger.
     #[inline]
     pub(crate) fn count_in(self, ledger: &Ledger) {
+        if self.sent.is_none() && self.received.is_none() {
+            return;
+        }
         if OWNER.load(Ordering::Relaxed) == ptr::from_ref(ledger).addr() {
             self.count();
-        } else if is_on() && (self.sent.is_some() || self.received.is_some()) {
+        } else if is_on() {
             super::second_thread_comes();
         }
     }
