@@ -24,6 +24,9 @@ pub(crate) struct Cli {
     pub(crate) command: SubCommand,
 }
 
+/// The memory of a timeline on each rank, unless another size is given.
+pub(crate) const TIMELINE_SIZE: &str = "4MiB";
+
 const EXAMPLES: &str = "\
 Examples:
   gyan run -- mpirun -n 4 ./app        run under the profiler, then print the report
@@ -50,7 +53,7 @@ check: a rule failed); 2 usage or I/O error;
 #[derive(Subcommand)]
 pub(crate) enum SubCommand {
     /// Run an MPI program under the profiler and print the report
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Find the settings of the MPI library that make a program faster, and prove it
     Tune(TuneOptions),
     /// Print the report of a run directory
@@ -71,6 +74,8 @@ pub(crate) enum SubCommand {
     /// Say how a program scales: how its time and its variables grow with the number of ranks, and what to
     /// expect with more
     Scale(ScaleOptions),
+    /// Write the latest calls of all ranks, on one clock, for a viewer of traces such as Perfetto
+    Timeline(TimelineOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -163,6 +168,18 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     pub(crate) events: Option<String>,
+    /// Record the latest calls of each rank, with their times, in memory of this size, for gyan timeline: every call is
+    /// recorded, so this may cost more than --budget [default: 4MiB]
+    #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
+          default_missing_value = TIMELINE_SIZE)]
+    pub(crate) timeline: Option<String>,
+    /// Record only in a window of time that counts from the end of MPI_Init: 10s@60s is for 10 s, from 60 s on (sets
+    /// --timeline, too)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeline_window: Option<String>,
+    /// Record only inside of phases with this name, such as exchange, or "level 7" of MPI_Pcontrol (sets --timeline, too)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) timeline_phase: Option<String>,
     /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with more
     /// than 1024 ranks), off, both (one file per rank as well) [default when gyan run starts the launcher:
     /// auto]
@@ -512,6 +529,24 @@ pub(crate) struct ScaleOptions {
     pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan run --timeline -- mpirun -n 4 ./app   records the latest calls of each rank
+  gyan timeline gyan-app-1234 -o app.pftrace   for https://ui.perfetto.dev
+  gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces")]
+pub(crate) struct TimelineOptions {
+    /// The run directory
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Where the trace goes: Perfetto's protocol buffers, or JSON if its name ends with .json
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// Replace a file of that name
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

@@ -61,8 +61,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, SubCommand};
 use crate::commands::{
-    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale, tune,
-    varlist, watch,
+    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale,
+    timeline, tune, varlist, watch,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -97,6 +97,7 @@ pub fn main() -> ExitCode {
         SubCommand::Reduce(options) => reduce::reduce(&options),
         SubCommand::Scale(options) => scale::scale(&options),
         SubCommand::Export(options) => export::export(&options),
+        SubCommand::Timeline(options) => timeline::timeline(&options),
         SubCommand::Pack(options) => pack::pack(&options),
         SubCommand::Unpack(options) => pack::unpack(&options),
         SubCommand::Varlist(options) => varlist::varlist(&options),

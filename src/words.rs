@@ -9,7 +9,7 @@ pub(crate) const NEARLY_ALL: f64 = 0.9;
 pub(crate) fn how_much_in(share: f64) -> &'static str {
     match share {
         share if share >= NEARLY_ALL => "in",
-        share if share >= 0.5 => "most in",
+        share if share >= 0.5 => "mainly in",
         _ => "partly in",
     }
 }

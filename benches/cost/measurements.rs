@@ -100,7 +100,7 @@ const fn parts(measurement: Measurement) -> Measurement {
 }
 
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 30] = [
+pub(super) const ALL: [Measurement; 33] = [
     calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
@@ -134,6 +134,9 @@ pub(super) const ALL: [Measurement; 30] = [
     parts(calls("parts-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG])),
     parts(calls("parts-rate", 2, &["rate", "1.2"], &[RATE])),
     halo("parts-halo", &["1200", "1000"], modes::parts, HALO),
+    timeline(calls("timeline", 1, &["receive", "1.2"], &[RECEIVE])),
+    timeline(calls("timeline-rate", 2, &["rate", "1.2"], &[RATE])),
+    timeline(halo("timeline-halo", &["1200", "1000"], modes::recording, HALO)),
     watch("watch", 1, &["receive", "1.2"], &[RECEIVE]),
     watch("watch-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse", &["pingpong", "1.2"], &[PINGPONG]),
@@ -267,6 +270,11 @@ const fn accuracy(
     arguments: &'static [&'static str],
 ) -> Measurement {
     Measurement { modes: modes::accuracy, ..calls(part, ranks, arguments, &[]) }
+}
+
+/// The cost of recording every call.
+const fn timeline(measurement: Measurement) -> Measurement {
+    Measurement { modes: modes::recording, peers: false, ..measurement }
 }
 
 /// The cost of watching receives, with the MPIs that have the variable for it.

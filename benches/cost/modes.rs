@@ -102,6 +102,15 @@ pub(super) fn watching() -> Vec<Mode> {
     ]
 }
 
+/// A timeline, in which every call is recorded.
+pub(super) fn recording() -> Vec<Mode> {
+    vec![
+        Mode::gyan("gyan", &[]),
+        Mode::bare("bare", &[]),
+        Mode::gyan("gyan, `GYAN_TIMELINE=4MiB`", &[("GYAN_TIMELINE", "4MiB")]),
+    ]
+}
+
 /// PERUSE, with gyan's callbacks and with some that do nothing: `bench_calls` registers those when it
 /// has an argument.
 pub(super) fn peruse() -> Vec<Mode> {

@@ -214,6 +214,8 @@ pub enum NumberGroup {
     Peers,
     /// Waiting in collectives and in messages.
     Waiting,
+    /// How long one rank waits for another one in messages.
+    WaitingPairs,
     /// The queues of messages.
     Queues,
     /// Performance variables of the MPI library.

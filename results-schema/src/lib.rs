@@ -19,6 +19,7 @@ mod class;
 mod cost;
 mod coverage;
 mod crash;
+mod critical_path;
 mod datatype;
 mod diagnosis;
 mod difference;
@@ -29,6 +30,7 @@ mod job;
 mod judgement;
 mod knobs;
 mod live;
+mod lock_times;
 mod machine;
 mod merge;
 mod message_times;
@@ -57,6 +59,7 @@ pub mod schema;
 mod sites;
 mod statistics;
 mod summary;
+mod timeline;
 mod traffic;
 mod tuning;
 mod units;
@@ -75,6 +78,7 @@ pub use coverage::{
     Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
 };
 pub use crash::{CodeSeen, CrashSeen};
+pub use critical_path::{CriticalPath, PathOfRank};
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use difference::{
@@ -94,6 +98,7 @@ pub use live::{
     LiveEntry, LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live,
     write_live,
 };
+pub use lock_times::{LockCall, LockEpoch, LockTimes, WindowLocks};
 pub use machine::{
     Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, PlacementSummary, Resources,
     ResourcesSummary, Transport,
@@ -101,7 +106,7 @@ pub use machine::{
 pub use merge::add_histogram;
 pub use message_times::{
     MessageDirection, MessageFunctionWaiting, MessagePlace, MessageStream, MessageTime,
-    MessageTimes, MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST,
+    MessageTimes, MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST, Signal,
 };
 pub use messages::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
@@ -126,7 +131,7 @@ pub use read::{
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};
-pub use reduction::{Reduction, ReductionInOrder};
+pub use reduction::{ClockOffsets, Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
 pub use samples::{
     SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
@@ -137,6 +142,11 @@ pub use scaling::{
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};
+pub use timeline::{
+    TIMELINE_EVENT_BYTES, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
+    TimelineKind, TimelineMessages, TimelinePeer, TimelineSelection, parse_timeline,
+    rank_of_timeline_name, timeline_file_name, write_timeline,
+};
 pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
     TrafficKind, TrafficSummary,
@@ -152,7 +162,7 @@ pub use variables::{
 };
 pub use waiting::{
     CallStarts, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks,
-    WaitingSummary, WaitsFor,
+    WaitingSummary, WaitsFor, only_starts,
 };
 pub use watch::{Hit, Watch, WatchSite, WatchSiteSummary, WatchSummary};
 pub use write::{
@@ -181,6 +191,9 @@ pub const SCALE_SCHEMA: &str = "gyan.scale/1";
 
 /// The tag of what ranks do now, of this version.
 pub const NOW_SCHEMA: &str = "gyan.now/1";
+
+/// The tag of the timeline of a rank, of this version.
+pub const TIMELINE_SCHEMA: &str = "gyan.timeline/1";
 
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

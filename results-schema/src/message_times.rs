@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::waiting::{NS_PER_UNIT, write_number, written_numbers};
-use crate::{CodeAddress, LoadedObject};
+use crate::{CodeAddress, LoadedObject, LockTimes};
 
 /// Most messages of one stream whose times a profile has.
 pub const STREAM_TIMES_AT_MOST: usize = 256;
@@ -24,7 +24,10 @@ pub struct MessageTimes {
     /// How many messages the rank sent that are in none of them: on communicators of which a rank does not know what they are
     /// for the others, or beyond the room for streams.
     pub sent_in_none: u64,
-    /// The calls that sent, received or waited for those that were timed.
+    /// The epochs in which it locked windows.
+    #[serde(default)]
+    pub locks: LockTimes,
+    /// The calls that sent, received or waited for those that were timed, or locked windows.
     pub calls: Vec<MessagePlace>,
     /// The places in the code that `calls` name by their index.
     pub addresses: Vec<CodeAddress>,
@@ -44,7 +47,9 @@ impl MessageTimes {
 
 /// Which way messages go.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageDirection {
     /// From this rank.
@@ -52,6 +57,39 @@ pub enum MessageDirection {
     Sent,
     /// To this rank, which names the other one and the tag: a receive from any is in no stream.
     Received,
+}
+
+/// What a rank waits for in the one-sided synchronisation of some ranks of a window (MPI 4.1, 12.5.2 and 12.5.3): a message
+/// without data, or a lock.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signal {
+    /// `MPI_Win_post` of a target: the origin may access it.
+    Post,
+    /// `MPI_Win_complete` of an origin: its accesses are over.
+    Complete,
+    /// `MPI_Win_unlock` or `MPI_Win_unlock_all`: another rank may have the lock. Its times are in `locks`.
+    Unlock,
+}
+
+impl Signal {
+    /// The tag of `MPI_Win_post`, for which the origin waits in `MPI_Win_start`.
+    pub const POST_IN_START: i32 = -1;
+    /// The same signal once more, as the origin may wait for it in `MPI_Win_complete` instead.
+    pub const POST_IN_COMPLETE: i32 = -2;
+    /// The tag of `MPI_Win_complete`, for which the target waits in `MPI_Win_wait`.
+    pub const COMPLETE: i32 = -3;
+
+    /// The signal with this tag; none for a message of the program.
+    #[must_use]
+    pub fn with_tag(tag: i32) -> Option<Signal> {
+        match tag {
+            Signal::POST_IN_START | Signal::POST_IN_COMPLETE => Some(Signal::Post),
+            Signal::COMPLETE => Some(Signal::Complete),
+            _ => None,
+        }
+    }
 }
 
 /// Messages from one rank to another one, on one communicator and with one tag.
@@ -62,12 +100,16 @@ pub struct MessageStream {
     pub direction: MessageDirection,
     /// The other rank, in `MPI_COMM_WORLD`.
     pub peer: u32,
-    /// Their tag.
+    /// Their tag. Below 0 they are signals of one-sided synchronisation and no messages: -1 for `MPI_Win_post`, for which the
+    /// origin waits in `MPI_Win_start`, -2 for the same, for which it waits in `MPI_Win_complete`, -3 for `MPI_Win_complete`.
     pub tag: i32,
-    /// A number of the communicator that its ranks agree on: 16 hexadecimal digits.
+    /// A number of the communicator, or of the window, that its ranks agree on: 16 hexadecimal digits.
     pub communicator: String,
     /// The exact number of messages.
     pub messages: u64,
+    /// Whether more may have come, which the rank could not number.
+    #[serde(default)]
+    pub is_partial: bool,
     /// One message in `2^level` is in `times`; 0 for every one.
     pub level: u32,
     /// For each of them, in units of 64 ns: 0 if its times are not known, else 1 more than the time since the one before it
@@ -167,6 +209,20 @@ pub struct MessageWaitingSummary {
     /// As for `late_senders_error_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_receivers_error_s: Option<f64>,
+    /// Seconds in which ranks waited for signals of one-sided synchronisation, all ranks together: an origin until the target calls
+    /// `MPI_Win_post`, a target until the origin calls `MPI_Win_complete`, and a rank that wants a lock until the one that has it
+    /// returns from `MPI_Win_unlock`. Signals are none of the messages above. None if there were none that could be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals_s: Option<f64>,
+    /// As for `late_senders_error_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals_error_s: Option<f64>,
+    /// The epochs with locks that were compared with those of all other ranks; none if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_epochs_compared: Option<u64>,
+    /// Seconds of `MPI_Win_lock`, `MPI_Win_unlock` and the flushes of these epochs in which a rank may have waited for a lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_calls_compared_s: Option<f64>,
     /// Seconds of `late_senders_s` in which all messages had been sent that the receiver's next call received: it received in the
     /// wrong order (the pattern "messages in wrong order" of Scalasca). At least, where not every message was timed.
     pub wrong_order_s: f64,
@@ -205,12 +261,15 @@ pub struct PairWaiting {
     pub late_rank: u32,
     /// What the late rank was to do: send for a late sender, receive for a late receiver.
     pub late: MessageDirection,
+    /// What it was to signal, if they were no messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Signal>,
     /// Seconds.
     pub waiting_s: f64,
     /// As for the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_error_s: Option<f64>,
-    /// The messages of the two in that direction.
+    /// The messages of the two in that direction, or the signals; of locks the calls in which the rank waited.
     pub messages: u64,
     /// How many of them were timed on both ranks.
     pub compared: u64,
@@ -222,6 +281,20 @@ pub struct PairWaiting {
     pub share_there: f64,
     /// Seconds of `waiting_s` in the wrong order, as for the summary.
     pub wrong_order_s: f64,
+}
+
+impl PairWaiting {
+    /// What the late rank was to do, as a verb.
+    #[must_use]
+    pub fn to_do(&self) -> &'static str {
+        match (self.signal, self.late) {
+            (Some(Signal::Post), _) => "post",
+            (Some(Signal::Complete), _) => "complete",
+            (Some(Signal::Unlock), _) => "unlock",
+            (None, MessageDirection::Sent) => "send",
+            (None, MessageDirection::Received) => "receive",
+        }
+    }
 }
 
 /// A call of a function that sends, receives or waits.

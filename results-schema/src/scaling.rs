@@ -116,6 +116,9 @@ pub enum ScaleKind {
     Resource,
     /// How many other ranks a rank sends to.
     Peers,
+    /// Seconds in which a rank waits for others, as part of the time in MPI. Only the average over the ranks is known: it stands
+    /// for the minimum and the maximum too.
+    Waiting,
 }
 
 /// One number over the sizes.
@@ -137,8 +140,8 @@ pub struct ScaleRow {
     /// How the maximum as a multiple of the average grows; none when that is 1 at every size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imbalance: Option<Fit>,
-    /// Its share of the run time at the largest size, for the times that make up the run: own code and
-    /// functions.
+    /// Its share of the run time at the largest size, for the times that make up the run, own code and functions; and for
+    /// waiting, which is part of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// The same at the target according to the laws: its share of the sum of all such predictions.

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, CallSummary, Clock, CoverageSummary, CvarSetting, Efficiencies, EventSummary,
-    Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary,
+    BadEnding, CallSummary, Clock, CoverageSummary, CriticalPath, CvarSetting, Efficiencies,
+    EventSummary, Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary,
     MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary, OverheadSummary, PhaseSummary,
     PlacementSummary, PvarSummary, ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool,
-    TrafficSummary, WaitingSummary, WatchSummary,
+    TrafficSummary, WaitingSummary, WatchSummary, only_starts,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -105,6 +105,9 @@ pub struct Summary {
     /// How long ranks waited for each other in messages; none when no rank timed any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_waiting: Option<MessageWaitingSummary>,
+    /// Which ranks the critical path is on; none where too little is known of when ranks waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub critical_path: Option<CriticalPath>,
     /// What each source reported about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,
@@ -133,6 +136,14 @@ impl Summary {
     #[must_use]
     pub fn run_time_s(&self) -> f64 {
         self.run_s.as_ref().map_or(self.job.known_s(), |run| run.max.as_f64())
+    }
+
+    /// How long ranks wait for each other within calls of a function; none for one that only starts the operation, for which they
+    /// wait in others.
+    #[must_use]
+    pub fn waiting_in(&self, function: &str) -> Option<&WaitingSummary> {
+        let mut waiting = self.waiting.iter();
+        waiting.find(|of| of.function == function && !only_starts(&of.function))
     }
 
     /// Seconds of all ranks in which at least one thread of a rank was in MPI; none when several threads were and that is

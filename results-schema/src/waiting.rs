@@ -24,12 +24,27 @@ impl WaitsFor {
     #[must_use]
     pub fn in_function(name: &str) -> WaitsFor {
         match name.strip_suffix("_c").unwrap_or(name) {
-            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => WaitsFor::Root,
-            "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => WaitsFor::AtRoot,
-            "MPI_Exscan" | "MPI_Scan" => WaitsFor::Lower,
+            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" | "MPI_Ibcast" | "MPI_Iscatter"
+            | "MPI_Iscatterv" => WaitsFor::Root,
+            "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" | "MPI_Igather" | "MPI_Igatherv"
+            | "MPI_Ireduce" => WaitsFor::AtRoot,
+            "MPI_Exscan" | "MPI_Scan" | "MPI_Iexscan" | "MPI_Iscan" => WaitsFor::Lower,
             _ => WaitsFor::All,
         }
     }
+
+    /// Whether waiting in such a function is known only by when its calls began. Else the call itself says it: each rank waits in
+    /// it for all others.
+    #[must_use]
+    pub fn is_known_by_starts(name: &str) -> bool {
+        only_starts(name) || WaitsFor::in_function(name) != WaitsFor::All
+    }
+}
+
+/// Whether a function that gyan compares between ranks only starts an operation: ranks wait in the call that completes its request.
+#[must_use]
+pub fn only_starts(name: &str) -> bool {
+    name.starts_with("MPI_I")
 }
 
 /// Calls of one collective function on one communicator, and how long some of them took: the same calls on every rank of the
@@ -42,7 +57,7 @@ impl WaitsFor {
 pub struct Waiting {
     /// The function's name in C.
     pub function: String,
-    /// The name of the communicator in MPI, or its size in words.
+    /// The name of the communicator in MPI, or of the window, or its size in words.
     pub communicator: String,
     /// A hash of its ranks in `MPI_COMM_WORLD`, in their order: 16 hexadecimal digits.
     pub members: String,
@@ -55,9 +70,9 @@ pub struct Waiting {
     pub calls: u64,
     /// One call in `2^level` was timed; 0 for every one.
     pub level: u32,
-    /// How long they took, in ns, two characters each: the first is the exponent `e`, the second the
-    /// fraction `f`, as places in `A-Za-z0-9-_`; `f` ns where `e` is 0, else `(64 + f) * 2^(e - 1)` ns.
-    /// Exact below 128 ns, and else within 0.8 %. `AA` for a call whose time is not known.
+    /// How long they took, or the calls that completed the operations if these only start them, in ns, two characters each: the
+    /// first is the exponent `e`, the second the fraction `f`, as places in `A-Za-z0-9-_`; `f` ns where `e` is 0, else
+    /// `(64 + f) * 2^(e - 1)` ns. Exact below 128 ns, and else within 0.8 %. `AA` for a call whose time is not known.
     pub times_ns: String,
     /// When calls began; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,16 +96,21 @@ pub struct CallStarts {
     /// When they began, in units of 64 ns: for each call 0 if that is not known, else 1 more than the time since the one before
     /// it. Each number has 5 bits in each of its places in `A-Za-z0-9-_`, the lowest first; 32 is added to all but its last.
     pub begun: String,
+    /// Of functions that only start an operation, when the calls began that completed it: for each call 0 if that is not known,
+    /// else 1 more than the time since this one began. Written like `begun`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub waits: String,
 }
 
 impl CallStarts {
     /// Most calls of one function on one communicator of `size` ranks. Those of all ranks are in memory, and in the last
-    /// messages of a reduction inside MPI, before they are compared. Where all wait for all, they only have to tell how
-    /// clocks differ.
+    /// Most calls of one function on one communicator of `size` ranks. Those of all ranks are in memory, and in the last
+    /// messages of a reduction inside MPI, before they are compared. Where the call itself says how long a rank waits, they only
+    /// have to tell how clocks differ, and about when calls were.
     #[must_use]
-    pub fn at_most(size: u32, waits_for: WaitsFor) -> usize {
+    pub fn at_most(size: u32, function: &str) -> usize {
         const OF_ALL_RANKS: usize = 1 << 17;
-        let most = if waits_for == WaitsFor::All { 32 } else { 512 };
+        let most = if WaitsFor::is_known_by_starts(function) { 512 } else { 128 };
         (OF_ALL_RANKS / (size as usize).max(1)).next_power_of_two().clamp(8, most)
     }
 
@@ -116,6 +136,34 @@ impl CallStarts {
             time.and_then(|unit| unit.checked_mul(NS_PER_UNIT))
         });
         all.take(DURATIONS_AT_MOST)
+    }
+
+    /// Encodes as `waits` when calls began, in ns, that completed what the calls started that `began` then.
+    #[must_use]
+    pub fn written_waits(
+        began: impl IntoIterator<Item = Option<u64>>,
+        waits: impl IntoIterator<Item = Option<u64>>,
+    ) -> String {
+        let mut text = String::new();
+        for (began, waits) in began.into_iter().zip(waits) {
+            // So that the sum is in whole units, and the same for all that one call completes.
+            let since =
+                |(began, waits): (u64, u64)| (waits / NS_PER_UNIT).checked_sub(began / NS_PER_UNIT);
+            write_number(&mut text, began.zip(waits).and_then(since).map_or(0, |since| since + 1));
+        }
+        text
+    }
+
+    /// When each rank began to wait, in ns: in the call itself, unless that only starts the operation.
+    pub fn times_of_waits(&self) -> impl Iterator<Item = Option<u64>> {
+        let mut waits = (!self.waits.is_empty()).then(|| written_numbers(&self.waits));
+        self.times().map(move |began| match &mut waits {
+            None => began,
+            Some(numbers) => {
+                let since = numbers.next()?.checked_sub(1)?.checked_mul(NS_PER_UNIT)?;
+                began?.checked_add(since)
+            }
+        })
     }
 
     /// The root of each call.
@@ -241,6 +289,9 @@ fn place(digit: u8) -> Option<u64> {
 /// once all have come (transfer); the extra time of the others is waiting. In other functions a rank waits until those have
 /// begun the call that it needs data of (see [`WaitsFor`]). The time of all calls is divided in the proportion found for the
 /// timed calls.
+///
+/// Of functions that only start an operation, the time is that in the calls that complete it, and the timed ones stand for the others by
+/// their number. Of several operations that one call completes, that for which the rank waits longest has its time.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WaitingSummary {
@@ -417,7 +468,27 @@ mod tests {
         }
         let roots = CallStarts { roots: vec![(2, 7), (1, 0)], ..CallStarts::default() };
         assert_eq!(roots.root_of_each().collect::<Vec<_>>(), [7, 7, 0]);
-        let at_most = |size| CallStarts::at_most(size, WaitsFor::Root);
+        let at_most = |size| CallStarts::at_most(size, "MPI_Bcast");
         assert_eq!([2, 10_000, 100_000].map(at_most), [512, 16, 8]);
+        let at_most = |function| CallStarts::at_most(2, function);
+        assert_eq!(["MPI_Barrier", "MPI_Ibarrier_c"].map(at_most), [128, 512]);
+    }
+
+    #[test]
+    fn when_ranks_wait_is_read_in_the_units_of_when_they_began() {
+        let base = 987_654_321_012_345;
+        // The second one is completed first; the last one not at all.
+        let begun = [Some(base), Some(base + 100), None, Some(base + 500)];
+        let waits = [Some(base + 9_000_000), Some(base + 777), Some(base + 1), None];
+        let starts = CallStarts {
+            begun: CallStarts::written(begun),
+            waits: CallStarts::written_waits(begun, waits),
+            ..CallStarts::default()
+        };
+        let unit = |ns: u64| Some(ns / 64 * 64);
+        let read: Vec<_> = starts.times_of_waits().collect();
+        assert_eq!(read, [unit(base + 9_000_000), unit(base + 777), None, None]);
+        let blocking = CallStarts { waits: String::new(), ..starts };
+        assert!(blocking.times_of_waits().eq(blocking.times()));
     }
 }

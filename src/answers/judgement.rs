@@ -53,6 +53,8 @@ fn what(row: &JudgedRow) -> Value<'_> {
         CheckRule::Findings => line!["finding ", &row.what],
         CheckRule::Times if row.what == "run" => "time of the run".into(),
         CheckRule::Times if row.what == "in_mpi" => "time in MPI".into(),
+        CheckRule::Times if row.what == "late_senders" => "waiting for late senders".into(),
+        CheckRule::Times if row.what == "late_receivers" => "waiting for late receivers".into(),
         CheckRule::Times => line!["time in ", &row.what],
         CheckRule::Ended | CheckRule::Messages => (&row.what).into(),
     }

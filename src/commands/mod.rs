@@ -14,6 +14,7 @@ pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
+pub(crate) mod timeline;
 pub(crate) mod tune;
 pub(crate) mod varlist;
 pub(crate) mod watch;

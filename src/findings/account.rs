@@ -104,7 +104,7 @@ impl Account {
     pub(super) fn new(summary: &Summary, efficiencies: Option<&Efficiencies>) -> Account {
         let entry = |call: &gyan_results::CallSummary| {
             let all_s = call.time_s.as_ref().map_or(0.0, |time| time.sum.as_f64());
-            let of = summary.waiting.iter().find(|of| of.function == call.name);
+            let of = summary.waiting_in(&call.name);
             let (waiting_s, compared_s) =
                 of.map_or((0.0, 0.0), |of| (of.waiting_s.min(of.time_s), of.time_s));
             let compared_s = f64::min(compared_s, all_s);

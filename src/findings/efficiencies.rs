@@ -4,9 +4,7 @@
 //! have done that, too. That is POP's definition with waits that were measured. Waits that moving data elsewhere causes are in
 //! them, and no simulation takes them out. Instructions and clock frequency are not counted.
 
-use gyan_results::{
-    CallSummary, CommunicationSplit, Efficiencies, PhaseEfficiencies, Summary, WaitingSummary,
-};
+use gyan_results::{CallSummary, CommunicationSplit, Efficiencies, PhaseEfficiencies, Summary};
 
 use super::kinds::{FunctionKind, kind_of};
 use super::rules::{RECEIVES, SENDS, WAITS, compared};
@@ -73,7 +71,7 @@ fn split(summary: &Summary, error_s: f64) -> Option<CommunicationSplit> {
         .map(|call| {
             let is_wait = WAITS.contains(&call.name.as_str());
             let messages = if is_wait && has_other_requests { 0.0 } else { messages };
-            unknown_s(call, &summary.waiting, messages)
+            unknown_s(call, summary, messages)
         })
         .sum();
     let unknown_share = part(unknown_s / in_mpi_s);
@@ -104,7 +102,7 @@ fn messages_known(summary: &Summary) -> f64 {
 }
 
 /// Seconds in a function of which it is not known how long ranks waited in it. `messages`: of which part of them it is known.
-fn unknown_s(call: &CallSummary, waiting: &[WaitingSummary], messages: f64) -> f64 {
+fn unknown_s(call: &CallSummary, summary: &Summary, messages: f64) -> f64 {
     let all_s = taken_s(call);
     let name = call.name.strip_suffix("_c").unwrap_or(&call.name);
     match kind_of(name) {
@@ -112,8 +110,8 @@ fn unknown_s(call: &CallSummary, waiting: &[WaitingSummary], messages: f64) -> f
         FunctionKind::Messages if [SENDS, RECEIVES, WAITS].concat().contains(&name) => {
             all_s * part(1.0 - messages)
         }
-        FunctionKind::Rooted | FunctionKind::Collective => {
-            let row = waiting.iter().find(|of| of.function == call.name);
+        FunctionKind::Rooted | FunctionKind::Collective | FunctionKind::Epochs => {
+            let row = summary.waiting_in(&call.name);
             (all_s - row.map_or(0.0, |of| of.time_s)).max(0.0)
         }
         _ => all_s,
@@ -148,7 +146,7 @@ fn part(part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use gyan_results::read_summary;
-    use gyan_results::{Number, Statistic, Statistics};
+    use gyan_results::{Number, Statistic, Statistics, WaitingSummary};
 
     use super::*;
 

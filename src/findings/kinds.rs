@@ -27,6 +27,19 @@ pub(super) enum FunctionKind {
     Local,
 }
 
+/// The functions that ask for locks of windows.
+pub(crate) const LOCKING: &[&str] = &["MPI_Win_lock", "MPI_Win_lock_all"];
+
+/// Those that complete accesses while a lock is held, or release it.
+pub(crate) const LOCK_COMPLETING: &[&str] = &[
+    "MPI_Win_flush",
+    "MPI_Win_flush_all",
+    "MPI_Win_flush_local",
+    "MPI_Win_flush_local_all",
+    "MPI_Win_unlock",
+    "MPI_Win_unlock_all",
+];
+
 /// By the names of functions, the first that fits.
 const KINDS: &[(FunctionKind, &str)] = &[
     (

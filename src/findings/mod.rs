@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use gyan_results::{AlsoTrue, Efficiencies, Finding, QueueRow, Summary};
 
 pub(crate) use efficiencies::efficiencies;
+pub(crate) use kinds::{LOCK_COMPLETING, LOCKING};
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
 use rules::{LOAD, RULES, Rule, RuleMatch};
@@ -43,6 +44,13 @@ pub(crate) struct Answers {
     pub(crate) efficiencies: Option<Efficiencies>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) eager: Option<Eager>,
+}
+
+impl Answers {
+    /// Whether the run lacked processors in the first place, which changes all else that was measured.
+    pub(crate) fn are_under_load(&self) -> bool {
+        self.findings.first().is_some_and(|finding| LOAD.contains(&finding.id.as_str()))
+    }
 }
 
 /// How messages travel.

@@ -165,7 +165,7 @@ impl<'a> RunFacts<'a> {
         self.called(names).max_by(by_time)
     }
 
-    /// `MPI_Waitall at halo.c:112`, `MPI_Waitall (most at halo.c:112: 21 %)`, or the name only.
+    /// `MPI_Waitall at halo.c:112`, `MPI_Waitall (21 % of its time at halo.c:112)`, or the name only.
     pub(super) fn with_place(&self, function: &str) -> String {
         match self.places.of_functions.get(function) {
             Some(place) => format!("{function} {place}"),

@@ -1,6 +1,9 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
-use gyan_results::{Fidelity, Finding, MessageWaitingSummary, RankProfile, Reduction, Summary};
+use gyan_results::{
+    Fidelity, Finding, LastRank, MessageWaitingSummary, RankProfile, Reduction, Summary,
+    WaitingSummary,
+};
 use serde_json::{Value, json};
 
 use super::{Answers, CallPlaces, find};
@@ -317,6 +320,35 @@ fn what_is_said_of_a_function_is_said_of_all_of_it() {
 }
 
 #[test]
+fn the_late_root_of_what_is_only_started_is_waited_for_in_the_calls_that_complete_it() {
+    let of = |of: u32| {
+        let waits_s = if of == 1 { 0.01 } else { 4.0 };
+        rank(of, 4, 10.0, &[call("MPI_Ibcast", 100, 0.001), call("MPI_Wait", 100, waits_s)])
+    };
+    let last = LastRank { rank: 1, calls_share: 1.0, waiting_share: 1.0 };
+    let waiting = WaitingSummary {
+        function: "MPI_Ibcast".into(),
+        calls: 400,
+        time_s: 12.0,
+        waiting_s: 11.4,
+        waiting_error_s: Some(0.0),
+        last: vec![last],
+        ..WaitingSummary::default()
+    };
+    let summary = Summary { waiting: vec![waiting], ..reduced(&[of(0), of(1), of(2), of(3)]) };
+    let findings = found_in(&summary);
+    // The root works longer, of which that is a consequence.
+    let also_true = &one(&findings, "imbalance").also_true;
+    let late = also_true.iter().find(|also| also.id == "late-root").unwrap();
+    let title =
+        "95 % of the time in MPI_Wait for MPI_Ibcast is waiting for a late root, mostly for rank 1";
+    assert_eq!(late.title, title);
+    // They are those of MPI_Wait.
+    assert!((late.seconds - 11.4).abs() < 1e-9, "{late:?}");
+    assert!(findings.iter().all(|finding| finding.id != "late-senders"), "{findings:#?}");
+}
+
+#[test]
 fn sends_that_wait_are_no_late_senders() {
     // As early.c: rank 0 waits for its own large sends.
     let sends = sized(call("MPI_Isend", 600, 0.01), 4_000_000);
@@ -371,7 +403,7 @@ fn a_pair_of_ranks_with_most_of_the_waiting_is_named_with_its_calls() {
 fn of_several_pairs_that_wait_the_first_is_named_as_one_of_them() {
     let findings = found_in(&partners("MPI_Send", "received", 100, &[(3, 2, 3.0), (3, 0, 2.5)]));
     let late = one(&findings, "late-receivers");
-    let title = "ranks wait for late receivers 14 % of the run, most (3.00 s) rank 3 for rank 2, in MPI_Send at \
+    let title = "ranks wait for late receivers 14 % of the run; longest: rank 3 waits 3.00 s for rank 2, in MPI_Send at \
                  halo.c:31 for MPI_Recv at halo.c:29";
     assert_eq!(late.title, title);
     assert!(findings.iter().all(|finding| finding.id != "late-senders"), "{findings:#?}");

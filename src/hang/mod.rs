@@ -21,11 +21,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gyan_results::{
-    CallPlace, CommunicatorNow, CrashSeen, Doing, EndedFrom, FrameNow, GroupNow, HangCause,
-    HangKind, JobNow, NOW_SCHEMA, RankDoing, RankNow, Tool,
+    CallPlace, CommunicatorNow, Doing, EndedFrom, FrameNow, GroupNow, HangCause, HangKind, JobNow,
+    NOW_SCHEMA, RankDoing, RankNow, Tool,
 };
 
-use crate::input::directory::{Directory, JobDoing};
+use crate::input::directory::{Directory, JobDoing, RankProgress};
 use crate::input::killed;
 use crate::stacks::StackReader;
 use crate::symbols::{StackFrame, Symbols};
@@ -48,28 +48,38 @@ const STARTS: usize = 50;
 
 /// What the ranks of a run do, or did last, and what follows from it; none if nothing is known of that.
 pub(crate) fn of_directory(directory: &Directory) -> Option<JobNow> {
+    with_progress(directory, None)
+}
+
+/// The same; `progress` takes how far the running ranks have come.
+pub(crate) fn with_progress(
+    directory: &Directory,
+    progress: Option<&mut Vec<RankProgress>>,
+) -> Option<JobNow> {
     let (mut symbols, mut reader) = (Symbols::default(), StackReader::default());
-    look_at(directory, &mut |crash| reader.crashed_in(crash), &mut |place| {
+    let mut name_place = |place: &CallPlace| {
         if let Some(line) = place.line {
             let file = Path::new(&place.path).file_name().unwrap_or_default();
             return format!("{}:{line}", file.to_string_lossy());
         }
         let frames = symbols.frames_at(&place.path, place.offset);
         frames.first().map(StackFrame::short_place).unwrap_or_default()
-    })
+    };
+    let doing = directory.doing(&mut |crash| reader.crashed_in(crash), progress);
+    look_at(directory, doing, &mut name_place)
 }
 
 /// The same without the places in the code, for which programs have to be read.
 pub(crate) fn without_places(directory: &Directory) -> Option<JobNow> {
-    look_at(directory, &mut |_| Vec::new(), &mut |_| String::new())
+    look_at(directory, directory.doing(&mut |_| Vec::new(), None), &mut |_| String::new())
 }
 
 fn look_at(
     directory: &Directory,
-    crashed_in: &mut dyn FnMut(&CrashSeen) -> Vec<FrameNow>,
+    doing: JobDoing,
     name_place: &mut dyn FnMut(&CallPlace) -> String,
 ) -> Option<JobNow> {
-    let JobDoing { job, size, mut ranks } = directory.doing(crashed_in);
+    let JobDoing { job, size, mut ranks } = doing;
     let lives = |rank: &RankDoing| !matches!(rank.doing, Doing::Gone(_) | Doing::Ended);
     let is_over = !ranks.iter().any(lives);
     let mut looked = SystemTime::now();

@@ -18,7 +18,7 @@ pub(crate) struct Stall {
 
 /// Why it cannot be told whether a job goes on of which ranks have left `MPI_Init`; none if they are seen.
 pub(crate) fn unseen(directory: &Directory) -> Option<String> {
-    let ranks = directory.doing(&mut |_| Vec::new()).ranks;
+    let ranks = directory.doing(&mut |_| Vec::new(), None).ranks;
     let number = ranks.len();
     if ranks.iter().all(|rank| rank.doing == Doing::Ended) {
         let all =

@@ -37,7 +37,7 @@ pub(crate) struct Starting {
 
 /// Whether a rank is known to have left `MPI_Init`.
 pub(crate) fn has_begun(directory: Option<&Directory>) -> bool {
-    directory.is_some_and(|directory| !directory.doing(&mut |_| Vec::new()).ranks.is_empty())
+    directory.is_some_and(|directory| !directory.doing(&mut |_| Vec::new(), None).ranks.is_empty())
 }
 
 /// Takes the call stacks of the ranks that are on this host.

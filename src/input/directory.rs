@@ -269,10 +269,12 @@ impl Directory {
     }
 
     /// What each rank is doing, as far as it is known: from live files, of which `killed` says whether the processes are
-    /// still there. `crashed_in`: the functions that a rank crashed in, from the outermost one on.
+    /// still there. `crashed_in`: the functions that a rank crashed in, from the outermost one on. `progress` takes how far the
+    /// ranks of live files have come, for which their whole profiles are read.
     pub(crate) fn doing(
         &self,
         crashed_in: &mut dyn FnMut(&CrashSeen) -> Vec<FrameNow>,
+        mut progress: Option<&mut Vec<RankProgress>>,
     ) -> JobDoing {
         let (mut job, mut size, mut ranks) = (String::new(), 0, Vec::new());
         for &file in &self.files {
@@ -282,7 +284,11 @@ impl Directory {
                 continue;
             };
             job.clone_from(&live.job);
-            let Some((of, whose)) = self.whose(file) else {
+            let read = match progress.as_deref_mut() {
+                Some(progress) => self.whose_progress(file, progress),
+                None => self.whose(file),
+            };
+            let Some((of, whose)) = read else {
                 // One that is not there any more has written its profile.
                 if self.profile_of(file).exists() {
                     ranks.push(RankDoing::new(rank, &live.host, Doing::Ended));
@@ -322,10 +328,15 @@ impl Directory {
         self.lives.get(file.live?)?.read_whose(file.rank).ok()?
     }
 
-    /// How far the ranks of live files have come.
-    pub(crate) fn progress(&self) -> Vec<RankProgress> {
-        let live = self.files.iter().filter(|file| file.is_live());
-        live.filter_map(|&file| Some(RankProgress::of_profile(&self.read(file).ok()?))).collect()
+    /// The same, and how far the rank has come.
+    fn whose_progress(
+        &self,
+        file: RankFile,
+        progress: &mut Vec<RankProgress>,
+    ) -> Option<(LiveRank, Whose)> {
+        let (of, profile) = self.lives.get(file.live?)?.read(file.rank).ok()??;
+        progress.push(RankProgress::of_profile(&profile));
+        Some((of, Whose::from(&profile)))
     }
 
     /// Whether it has what ranks leave at their end, and nothing of any that may be running.

@@ -39,6 +39,7 @@ const fn more(
 
 const PROFILES: &str = "DIR/rank-*.json";
 const SUMMARY: &str = "DIR/summary.json";
+const TIMELINE: &str = "DIR/timeline-*.bin";
 const LIVE: &str = "DIR/host-*.live";
 const PACK: &str = "DIR.gyan.zst";
 const PAGE: &str = "DIR/report.html";
@@ -49,8 +50,9 @@ const SETTINGS: &str = "DIR/settings.env";
 const NOT_FOR_USERS: &str = "set by gyan";
 
 /// What the files are.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     (PROFILES, "the profile of a rank, in JSON"),
+    (TIMELINE, "the latest calls of a rank (gyan run --timeline)"),
     (SUMMARY, "the summary of the run over its ranks, in JSON"),
     (LIVE, "what the ranks of a host knew last, while the program runs and after one was killed"),
     (PACK, "the profiles of a run in one compressed file"),
@@ -62,8 +64,8 @@ const FILES: [(&str, &str); 7] = [
 const LIBRARY: &str = "GYAN_LIBRARY";
 const RUN: &[&str] = &[PROFILES, SUMMARY, LIVE, PACK];
 
-const SUBCOMMANDS: [More; 18] = [
-    more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, LIVE]),
+const SUBCOMMANDS: [More; 19] = [
+    more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, TIMELINE, LIVE]),
     more("report", "first-screen", &[], RUN),
     more("now", "stuck", &[], &[PROFILES, LIVE]),
     more("watch", "stuck", &["TERM"], &[PROFILES, LIVE]),
@@ -73,6 +75,7 @@ const SUBCOMMANDS: [More; 18] = [
     more("diff", "comparing", &[], RUN),
     more("scale", "scaling", &[], RUN),
     more("tune", "tuning", &[], &[TUNED, SETTINGS]),
+    more("timeline", "timeline.md", &[], &[TIMELINE, PROFILES]),
     more("reduce", "many-ranks", &[], RUN),
     more("pack", "many-ranks", &[], &[PROFILES, PACK]),
     more("unpack", "many-ranks", &[], &[PROFILES, PACK]),

@@ -106,11 +106,11 @@ fn with_directory(command: &str, directory: &str) -> String {
     command.replace(" DIR", &format!(" {directory}"))
 }
 
-/// ` [47 % of the run]`, if anything is at stake.
+/// ` [at stake: 47 % of the run]`, if anything is at stake.
 fn at_stake(finding: &Finding) -> Value<'_> {
     let load = if finding.under_load { ", measured under load" } else { "" };
     match (finding.at_stake_s, finding.at_stake_share) {
-        (Some(_), Some(part)) => line![" [", share(part), " of the run", load, "]"],
+        (Some(_), Some(part)) => line![" [at stake: ", share(part), " of the run", load, "]"],
         _ => "".into(),
     }
 }

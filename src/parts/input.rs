@@ -30,6 +30,7 @@ pub(crate) struct ReportInput<'a> {
     watched: OnceCell<(Vec<Watched<'a>>, Vec<String>)>,
     called: OnceCell<Option<CallSites<'a>>>,
     message_places: OnceCell<(Vec<String>, Vec<String>)>,
+    path_places: OnceCell<Vec<String>>,
     queues: OnceCell<Vec<QueueRow>>,
     answers: OnceCell<Answers>,
     ranks: OnceCell<OfRanks>,
@@ -48,6 +49,7 @@ impl<'a> ReportInput<'a> {
             watched: OnceCell::new(),
             called: OnceCell::new(),
             message_places: OnceCell::new(),
+            path_places: OnceCell::new(),
             queues: OnceCell::new(),
             answers: OnceCell::new(),
             ranks: OnceCell::new(),
@@ -97,6 +99,16 @@ impl<'a> ReportInput<'a> {
     pub(crate) fn message_place(&self, call: &MessagePlace) -> Option<&str> {
         let place = self.message_places().0.get(call.call?)?;
         (!place.is_empty()).then_some(place)
+    }
+
+    /// The same for a call that the critical path leads up to.
+    pub(crate) fn path_place(&self, call: &MessagePlace) -> Option<&str> {
+        let places = self.path_places.get_or_init(|| {
+            let Some(path) = &self.summary.critical_path else { return Vec::new() };
+            let (places, _) = sites::places(&path.addresses, &path.load_map);
+            places.into_iter().map(library_in_words).collect()
+        });
+        places.get(call.call?).map(String::as_str).filter(|place| !place.is_empty())
     }
 
     pub(crate) fn queues(&self) -> &[QueueRow] {

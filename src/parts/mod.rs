@@ -57,7 +57,7 @@ pub(crate) const PARTS: &[Part] = &[
     sites::SITES,
     phases::PHASES,
     waiting::WAITING,
-    waiting::MESSAGES,
+    waiting::PATH,
     sizes::SIZES,
     peers::PEERS,
     queues::QUEUES,

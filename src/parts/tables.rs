@@ -259,7 +259,7 @@ columns! { (of, call, ns) in (&Waiting, u64, u64);
     required(ordinal: Integer) => u64::from(of.ordinal),
     /// number of the call on the communicator, from 0: the same on all of its ranks
     required(call: Integer) => *call,
-    /// how long it took in ns; within 0.8 %
+    /// how long it took in ns, or, of a nonblocking one, the call that completed it; within 0.8 %
     required(time_ns: Integer) => *ns,
 }
 

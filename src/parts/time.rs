@@ -2,13 +2,13 @@
 
 use gyan_results::{CallSummary, Fidelity, InMpiSummary, Summary, Unit};
 
-use super::sites::{MainPlace, places};
+use super::sites::places;
 use super::waiting::{WaitedFor, waited_for};
 use super::{Part, ReportInput, hosts};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{PageBlock, ROWS_AT_MOST};
 use crate::document::value::{Amount, Bound, InUnit, line, row, seconds, share};
-use crate::document::{Section, Value, cut, numbers, spare, texts};
+use crate::document::{Section, Value, numbers, spare, texts};
 use crate::symbols::sites::CallSites;
 
 /// How many functions the table has.
@@ -17,9 +17,6 @@ const FUNCTIONS_AT_MOST: usize = 6;
 const SHARE_AT_LEAST: f64 = 0.001;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
-/// The same beside a column that says for whom ranks wait, and if numbers have bounds or errors too.
-const PLACE_BESIDE_WAITS: usize = 24;
-const PLACE_IF_WIDE: usize = 14;
 
 /// Where the time goes.
 pub(super) const TIME: Part = Part { option: None, table: None, block: Some(block) };
@@ -155,13 +152,6 @@ pub(super) fn average_rank<'a>(
     columns.extend(numbers(["TIME", "OF RUN", "CALLS"]));
     columns.extend(spare(["PER CALL", "LONGEST (RANK)"]));
     let waits: Vec<Option<WaitedFor>> = rows.iter().map(|row| waits_for(summary, row)).collect();
-    let has_waits = waits.iter().any(Option::is_some);
-    let is_wide = |cell: &Value| matches!(cell, Value::Amount(of) if of.error.is_some() || of.bound != Bound::None);
-    let place_at_most = match (has_waits, rows.iter().flatten().any(is_wide)) {
-        (false, _) => PLACE_AT_MOST,
-        (true, false) => PLACE_BESIDE_WAITS,
-        (true, true) => PLACE_IF_WIDE,
-    };
     if has_places {
         columns.extend(texts(["WHERE MOST"]));
         for cells in &mut rows {
@@ -169,10 +159,10 @@ pub(super) fn average_rank<'a>(
                 Some(Value::Text(name)) => places.remove(name.as_ref()),
                 _ => None,
             };
-            cells.push(place.map_or("".into(), |place| in_column(&place, place_at_most).into()));
+            cells.push(place.map_or("".into(), |place| place.in_short(PLACE_AT_MOST).into()));
         }
     }
-    if has_waits {
+    if waits.iter().any(Option::is_some) {
         columns.extend(texts(["WAITS FOR"]));
         for (cells, whom) in rows.iter_mut().zip(waits) {
             cells.push(whom.map_or("".into(), WaitedFor::in_words));
@@ -191,13 +181,6 @@ pub(super) fn average_rank<'a>(
     }
     notes.extend(after_the_end(summary, run_s));
     Some(Section { title: "".into(), columns, rows, notes })
-}
-
-/// A place in a column of this width: where it is too narrow for the share too, the line is worth more, and the title says that
-/// it is where most is.
-fn in_column(place: &MainPlace, width: usize) -> String {
-    let short = place.in_short(PLACE_AT_MOST);
-    if short.chars().count() <= width { short } else { cut(&place.place, width) }
 }
 
 /// For whom the ranks wait in the function of a row, if they wait there much.

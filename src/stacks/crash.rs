@@ -21,8 +21,9 @@ impl From<&[CodeSeen]> for Maps {
     }
 }
 
-impl From<&CrashSeen> for Copied {
-    fn from(crash: &CrashSeen) -> Copied {
+impl Copied {
+    /// `maps`: those of its code.
+    pub(super) fn of_crash(crash: &CrashSeen, maps: &Maps) -> Copied {
         let CrashSeen { pc, sp, fp, lr, stack_end: end, .. } = *crash;
         // What is not told is no address: zero does as well.
         let begin = sp.saturating_sub(RED_ZONE);
@@ -45,15 +46,12 @@ impl From<&CrashSeen> for Copied {
             end,
             ..Copied::default()
         };
-        let maps = Maps::from(&crash.code[..]);
         if !maps.has_code(pc) {
             copied.return_from_nowhere();
         }
         copied
     }
-}
 
-impl Copied {
     /// A call of an address where there is no code, as of a null pointer: it is the caller that can be named,
     /// by an address inside of its call.
     fn return_from_nowhere(&mut self) {
@@ -83,15 +81,16 @@ mod unit_tests {
             code,
             ..CrashSeen::default()
         };
-        let copied = Copied::from(&crash);
+        let maps = Maps::from(&crash.code[..]);
+        let copied = Copied::of_crash(&crash, &maps);
         let found =
             [0xf78, 0xff8, 0x1000, 0x1008, 0x1018, 0x1020, 0x1028].map(|at| copied.word(at));
         assert_eq!(found, [None, Some(0), Some(0x410), Some(0), Some(0x1020), Some(0x420), None]);
         assert_eq!((copied.registers.pc, copied.registers.sp), (0x404, 0x1000));
-        let copied = Copied::from(&CrashSeen { pc: 0, ..crash.clone() });
+        let copied = Copied::of_crash(&CrashSeen { pc: 0, ..crash.clone() }, &maps);
         assert_eq!((copied.registers.pc, copied.registers.sp), (0x40f, 0x1008));
         // What a damaged file says takes no memory.
         let far = CrashSeen { sp: 0, words: vec![(8, 1), (1 << 60, 2), (4, 3)], ..crash };
-        assert_eq!(Copied::from(&far).stack.len(), 2 * WORD);
+        assert_eq!(Copied::of_crash(&far, &maps).stack.len(), 2 * WORD);
     }
 }

@@ -163,7 +163,7 @@ impl StackReader {
         let maps = Maps::from(&crash.code[..]);
         // Nothing of the process is there any more.
         let unwinder = self.files.unwinder(None, &maps);
-        let unwound = unwinder.unwind(&Copied::from(crash));
+        let unwound = unwinder.unwind(&Copied::of_crash(crash, &maps));
         let mut program = Program { maps: &maps, symbols: &mut self.symbols, executable: "" };
         program.frames(&unwound.addresses, None).0
     }

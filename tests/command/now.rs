@@ -1,6 +1,8 @@
 //! `gyan now` of live files: what many hosts wrote is one answer.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use gyan_results::{
     CommunicatorNow, Ending, HangKind, JobNow, LiveEntry, Peer, RankNow, live_file_name,
@@ -48,6 +50,32 @@ fn job(ranks: u32) -> TempDir {
         fs::write(here.path().join(live_file_name(&profile.host, host)), file).unwrap();
     }
     here
+}
+
+#[test]
+fn a_directory_that_is_to_be_watched_may_come_later() {
+    let here = TempDir::new().unwrap();
+    let (made, watched) = (here.path().join("made"), here.path().join("run"));
+    let mut watch = gyan();
+    watch.arg("watch").arg(&watched).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut watch = watch.spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(watch.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let waiting = format!(
+        "gyan: {}: is not there yet; waiting for the run that makes it\n",
+        watched.display()
+    );
+    assert_eq!(said, waiting);
+    fs::create_dir(&made).unwrap();
+    let profile = rank_file_name(0);
+    fs::copy(root().join(EXAMPLE).join(&profile), made.join(&profile)).unwrap();
+    fs::rename(made, &watched).unwrap();
+    let outcome = watch.wait_with_output().unwrap();
+    let shown = String::from_utf8(outcome.stdout).unwrap();
+    assert!(outcome.status.success() && shown.starts_with("The job has ended."), "{shown}");
+    // Where there is no place for it, it is a spelling mistake.
+    let outcome = run(gyan().arg("watch").arg(here.path().join("no/place")));
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
 }
 
 #[test]

@@ -92,16 +92,25 @@ fn waiting() -> TempDir {
             "MPI_Allreduce" if !call.is_multiple_of(10) => Some(20_000 + (3 - rank) * 9_700_000),
             "MPI_Allreduce" => Some(20_000 + 300_000 * rank),
             "MPI_Bcast" => Some(if rank == 2 { 20_000 } else { 420_000 }),
+            "MPI_Ibcast" => Some(if rank == 2 { 20_000 } else { 320_000 }),
             _ => Some(3_000 + 1_000 * ((rank + call) % 4) * (1 + call % 3)),
         };
         Waiting::written((0..calls).map(time))
     };
-    // The root, which is rank 2, is late by 400 us.
-    let starts = |rank: u32| {
+    // The root, which is rank 2, is late by 400 us. Ranks wait at once, or 100 us later.
+    let starts = |rank: u32, only_start: bool| {
         let late = if rank == 2 { 400_000 } else { 0 };
-        let begun = (0..20).map(|call| Some(1_000_000_000 + 1_000_000 * call + late));
-        let (clock, begun) = ("0123".repeat(4), CallStarts::written(begun));
-        CallStarts { rank, clock, level: 0, roots: vec![(20, 2)], begun }
+        let at =
+            |later: u64| (0..20).map(move |call| Some(1_000_000_000 + 1_000_000 * call + later));
+        let (begun, waits) = (at(late), at(late + 100_000));
+        CallStarts {
+            rank,
+            clock: "0123".repeat(4),
+            level: 0,
+            roots: vec![(20, 2)],
+            begun: CallStarts::written(begun.clone()),
+            waits: if only_start { CallStarts::written_waits(begun, waits) } else { String::new() },
+        }
     };
     changed(|profile| {
         let row = |function: &str, communicator: &str, half: bool, calls, level| Waiting {
@@ -113,11 +122,14 @@ fn waiting() -> TempDir {
             calls,
             level,
             times_ns: times(profile.rank.into(), function, calls >> level),
-            starts: (function == "MPI_Bcast").then(|| starts(profile.rank)),
+            starts: ["MPI_Bcast", "MPI_Ibcast"]
+                .contains(&function)
+                .then(|| starts(profile.rank, function == "MPI_Ibcast")),
         };
         profile.waiting = vec![
             row("MPI_Allreduce", "MPI_COMM_WORLD", false, 20, 0),
             row("MPI_Bcast", "MPI_COMM_WORLD", false, 20, 0),
+            row("MPI_Ibcast", "MPI_COMM_WORLD", false, 20, 0),
             row("MPI_Barrier", "MPI_COMM_WORLD", false, 6400, 4),
             row("MPI_Barrier", "solver", false, 10, 0),
             row("MPI_Barrier", "communicator of 2 ranks", true, 100, 0),
@@ -196,6 +208,8 @@ fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
     keep(&summary);
     for (name, options) in [
         ("waiting-messages.txt", &["--waiting"][..]),
+        ("waiting-messages.csv", &["--waiting", "--format", "csv"]),
+        ("waiting-messages.json", &["--waiting", "--format", "json"]),
         ("waiting-messages-findings.txt", &["--findings"]),
     ] {
         let outcome = report(directory.path(), options);
@@ -208,10 +222,10 @@ fn the_reports_of_waiting_in_messages_are_the_golden_ones() {
     let (section, _) = section.split_once("</section>").unwrap();
     let lines = section.replace("<tr", "\n<tr").replace("<figure", "\n<figure");
     is_golden("waiting-messages.html", &lines.replace("<rect", "\n<rect"));
-    let table = ["--table", "summary_message_waiting", "--format", "csv"];
-    let outcome = run(gyan().arg("export").arg(directory.path()).args(table));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    is_golden("waiting-messages.csv", &outcome.stdout);
+    let table = ["--table", "summary_waiting", "--format", "csv"];
+    let exported = run(gyan().arg("export").arg(directory.path()).args(table));
+    let rows = report(directory.path(), &["--waiting", "--format", "csv"]);
+    assert_eq!((exported.code, exported.stdout), (0, rows.stdout), "{}", exported.stderr);
     let whole = report(directory.path(), &["--all"]).stdout;
     assert!(whole.contains("\nWaiting\n") && whole.contains("rank 3 waited 3.50 s"), "{whole}");
     // Without collectives messages stand alone.

@@ -197,12 +197,18 @@ fn serialisation_and_transfer_are_those_of_the_definition() {
             }];
         });
     }
-    let pop = scaling(place.path(), &[]).sizes[5].pop.unwrap();
+    let of = scaling(place.path(), &[]);
+    let pop = of.sizes[5].pop.unwrap();
+    let waiting = row(&of, "waiting", "waiting in collectives");
+    assert_eq!(law(waiting.average.growth), (0.0, 1));
+    assert!((waiting.share.unwrap() - 1.5 / 4.0).abs() < 0.005, "{waiting:?}");
     // 1 s of 4 s is own code, and 1.5 s are waiting. Times of calls are written within 0.8 %.
     assert!((pop.serialisation.unwrap() - 1.0 / 2.5).abs() < 0.005, "{pop:?}");
     assert!((pop.transfer.unwrap() - 2.5 / 4.0).abs() < 0.005 && !pop.is_bound, "{pop:?}");
     let text = scale(place.path(), &["."]).stdout;
     assert!(text.contains("SERIAL  TRANSFER"), "{text}");
+    assert!(text.contains("\nHow much of it is waiting for other ranks"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let findings = run(gyan().args(["report", "--findings", "run-64"]).current_dir(place.path()));
     let said =
         "parallel efficiency 25.0 % = load balance 100 % x serialisation 39.9 % x transfer 62.7 %";

@@ -20,6 +20,7 @@ mod metrics;
 mod queues;
 mod survival;
 mod tables;
+mod timeline;
 mod tuning;
 mod variables;
 mod watch;

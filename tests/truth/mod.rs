@@ -14,6 +14,7 @@ mod events;
 mod ideal;
 mod numbers;
 mod observer;
+mod path;
 mod program;
 mod sentences;
 mod shown;

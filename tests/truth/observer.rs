@@ -19,9 +19,10 @@ use crate::mpi::functions::Function;
 use crate::mpi::functions::by_hand::MPI_Init;
 use crate::mpi::handles::Language;
 use crate::observe::communicators;
+use crate::observe::pending;
 use crate::observe::phases::{PhaseChange, Phases, RunCalls};
 use crate::observe::streams::{self, Ends};
-use crate::observe::waiting;
+use crate::observe::waiting::{self, AsCalled};
 use crate::run::in_mpi_together;
 use crate::sys::clock;
 use crate::sys::fork::{Survived, survive};
@@ -73,6 +74,7 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
     let is_threaded = program.ranks.iter().any(|rank| rank.threads.len() > 1);
     gate::open(is_threaded);
     ledger::count_peers(program.size());
+    pending::begin(true);
     waiting::begin(true);
     communicators::simulate_world(HANDLE + 4 * WORLD);
     streams::begin(!is_threaded);
@@ -186,7 +188,8 @@ fn begins(
     if function == MPI_Init {
         return Inside { begun, is_due: false, due: None, together: None };
     }
-    let due = together.and_then(|(comm, root)| waiting::due(alone, function, comm, root));
+    let called = |root| AsCalled { root, request: None };
+    let due = together.and_then(|(comm, root)| waiting::due(alone, function, comm, called(root)));
     let is_due = ledger.is_due(function);
     let is_together = !alone && (is_due || due.is_some());
     let together = is_together.then(|| InTimedCall::enter(begun));
@@ -212,7 +215,9 @@ fn ends(
         return;
     }
     if is_due {
-        ledger.timed(budget(), function, begun, ended);
+        ledger.timed(budget(), function, begun, ended, due.is_some());
+    } else if due.is_some() {
+        ledger.timed_besides(budget(), function, begun, ended);
     }
     if let Some(due) = due {
         // What gyan's own work takes comes later on all ranks alike, as they wait for each other.
@@ -250,7 +255,7 @@ fn exchanged(call: &Called, requests: &mut Range<usize>) {
     streams::simulate(HANDLE + 4 * WORLD, [sent, received], way, called);
     if call.requests == Requests::CompletesAll {
         for request in requests.by_ref() {
-            streams::completed(Language::C, request + 1, called);
+            pending::completed(Language::C, request + 1, false, called);
         }
     }
 }

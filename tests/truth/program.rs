@@ -447,6 +447,21 @@ impl Program {
         }
     }
 
+    /// Each rank exchanges messages with the ranks at both sides.
+    pub(super) fn halo(&mut self, bytes: u64) {
+        let ranks = self.size();
+        for rank in 0..ranks {
+            let sides = [(rank + 1) % ranks, (rank + ranks - 1) % ranks];
+            for (tag, from) in (0..).zip(sides) {
+                self.call(rank, MPI_Irecv, What::StartRecv { from, tag });
+            }
+            for (tag, to) in (0..).zip([sides[1], sides[0]]) {
+                self.call(rank, MPI_Isend, What::StartSend { to, bytes, tag });
+            }
+            self.call(rank, MPI_Waitall, What::WaitAll);
+        }
+    }
+
     /// A random one, in which further threads of some rank call MPI at the same time.
     pub(super) fn with_threads(random: &mut Rng) -> Program {
         let mut program = Program::random(random);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::path::PathCalls;
 use crate::merge::Merge;
 use crate::{Number, Statistic, Statistics};
 
@@ -30,18 +31,18 @@ impl RunsOfRanks {
     /// Seconds over the ranks, and the error of the largest. None unless each of `ranks` is known, or if nothing
     /// is known of waiting.
     pub(super) fn finish(&self, waited: &WaitsOfRanks, ranks: u64) -> Option<(Statistic, f64)> {
-        if waited.0.is_empty() || self.0.len() as u64 != ranks {
+        if waited.of_ranks.is_empty() || self.0.len() as u64 != ranks {
             return None;
         }
         let mut statistics = Statistics::default();
         for (rank, RunOfRank { run_s, useful_s }) in &self.0 {
-            let waited_s = waited.0.get(rank).map_or(0.0, |of| of.seconds);
+            let waited_s = waited.of_ranks.get(rank).map_or(0.0, |of| of.seconds);
             // A rank waits no longer than it is in MPI.
             let ideal_s = (useful_s + waited_s).min(*run_s).max(*useful_s);
             statistics.add(Number::Double(ideal_s), *rank);
         }
         let statistic = statistics.finish()?;
-        let of_largest = waited.0.get(&statistic.max_rank);
+        let of_largest = waited.of_ranks.get(&statistic.max_rank);
         let error_s = of_largest.map_or(0.0, |of| of.variance.sqrt());
         Some((statistic, error_s))
     }
@@ -53,9 +54,12 @@ impl Merge for RunsOfRanks {
     }
 }
 
-/// Seconds that each rank waited for other ones.
+/// Seconds that each rank waited for other ones, and when.
 #[derive(Debug, Default)]
-pub(super) struct WaitsOfRanks(BTreeMap<u32, WaitOfRank>);
+pub(super) struct WaitsOfRanks {
+    of_ranks: BTreeMap<u32, WaitOfRank>,
+    pub(super) path: PathCalls,
+}
 
 #[derive(Debug, Default)]
 struct WaitOfRank {
@@ -66,7 +70,7 @@ struct WaitOfRank {
 impl WaitsOfRanks {
     /// A rank waited so long more. `error_s`: none if a single call stands for all; then it may be all of it.
     pub(super) fn add(&mut self, rank: u32, seconds: f64, error_s: Option<f64>) {
-        let of = self.0.entry(rank).or_default();
+        let of = self.of_ranks.entry(rank).or_default();
         of.seconds += seconds;
         let error_s = error_s.unwrap_or(seconds);
         of.variance += error_s * error_s;

@@ -9,9 +9,11 @@ mod hosts;
 mod ideal;
 mod in_order;
 mod json;
+mod locks;
 mod machine;
 mod messages;
 mod pairs;
+mod path;
 mod phases;
 mod places;
 mod pvars;
@@ -51,6 +53,7 @@ use phases::PhaseRow;
 use pvars::Pvars;
 use sites::SitesReduction;
 use traffic::TrafficReduction;
+pub use waiting::ClockOffsets;
 use waiting::Waits;
 use watch::Watches;
 
@@ -369,9 +372,10 @@ impl JobReduction {
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         let mut waited = WaitsOfRanks::default();
-        let message_waiting = pairs.finish(&waiting.clocks(), &mut waited);
+        let message_waiting = pairs.finish(&waiting.clocks(), size, &mut waited);
         let waiting = waiting.finish(&calls, &mut waited);
         let (ideal_s, ideal_error_s) = runs.finish(&waited, reduced).unzip();
+        let critical_path = run_s.finish().and_then(|run| waited.path.finish(run.max.as_f64()));
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -398,6 +402,7 @@ impl JobReduction {
             peers,
             pvars,
             message_waiting,
+            critical_path,
             waiting,
             calls,
             samples,

@@ -3,6 +3,9 @@
 //!
 //! Of the messages that one call of a rank completes, the one for which it waited longest counts: it waited for the others in
 //! the same time.
+//!
+//! Signals of one-sided synchronisation are compared like messages and counted apart. Whoever gives one waits for nobody. A rank waits
+//! for a post in one of two calls, and not in the one that ended before that. Locks of windows are compared by [`locks`](super::locks).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,13 +13,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ideal::WaitsOfRanks;
+use super::locks::{LockWait, Locks, LocksCompared};
+use super::path::{CallClass, LeadsTo, PathCall, PathCalls, PathWait};
 use super::places::{Objects, Place, load_map};
 use super::starts::Clocks;
 use crate::merge::Merge;
 use crate::waiting::NS_PER_UNIT;
 use crate::{
     CodeAddress, MessageDirection, MessageFunctionWaiting, MessagePlace, MessageStream,
-    MessageTime, MessageTimes, MessageWaitingSummary, PairWaiting, Waiting, sort_by,
+    MessageTime, MessageTimes, MessageWaitingSummary, PairWaiting, Signal, Waiting, sort_by,
 };
 
 /// Most streams that are compared: of the others nothing is known.
@@ -36,6 +41,7 @@ pub(super) struct Pairs {
     streams: BTreeMap<StreamKey, Stream>,
     /// By rank, the calls that its streams name.
     calls: BTreeMap<u32, Vec<CalledAt>>,
+    locks: Locks,
     /// The messages that all ranks sent.
     sent: u64,
     /// Whether a rank timed any.
@@ -61,15 +67,17 @@ struct Stream {
 struct StreamSide {
     clock: String,
     messages: u64,
+    /// It could number no more.
+    is_partial: bool,
     level: u32,
     times: Vec<Option<MessageTime>>,
 }
 
 /// A function in C, and where it was called.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-struct CalledAt {
-    function: String,
-    place: Option<Place>,
+pub(super) struct CalledAt {
+    pub(super) function: String,
+    pub(super) place: Option<Place>,
 }
 
 impl Pairs {
@@ -77,9 +85,11 @@ impl Pairs {
     pub(super) fn set(&mut self, times: Option<&MessageTimes>, rank: u32) {
         *self = Pairs::default();
         let Some(times) = times else { return };
-        let MessageTimes { clock, streams, sent_in_none, calls, addresses, load_map } = times;
+        let MessageTimes { clock, streams, sent_in_none, locks, calls, addresses, load_map } =
+            times;
         self.is_known = true;
         self.sent = *sent_in_none;
+        self.locks = Locks::of_rank(locks, clock, rank);
         let objects = Objects::of(load_map);
         let places: Vec<Place> = addresses.iter().map(|code| objects.code(code)).collect();
         let called = |MessagePlace { function, call }: &MessagePlace| CalledAt {
@@ -92,6 +102,7 @@ impl Pairs {
             let side = StreamSide {
                 clock: clock.clone(),
                 messages: *messages,
+                is_partial: stream.is_partial,
                 level: *level,
                 times: stream.messages_timed().collect(),
             };
@@ -101,7 +112,8 @@ impl Pairs {
             let key = StreamKey { sender, receiver, communicator, tag: stream.tag };
             let row = self.streams.entry(key).or_default();
             if is_sent {
-                self.sent = self.sent.saturating_add(*messages);
+                let is_message = Signal::with_tag(stream.tag).is_none();
+                self.sent = self.sent.saturating_add(if is_message { *messages } else { 0 });
                 row.sent = Some(side);
             } else {
                 row.received = Some(side);
@@ -109,10 +121,11 @@ impl Pairs {
         }
     }
 
-    /// `waited`: is told how long each rank waited.
+    /// `size`: of the job; `waited`: is told how long each rank waited.
     pub(super) fn finish(
         self,
         clocks: &Clocks,
+        size: u32,
         waited: &mut WaitsOfRanks,
     ) -> Option<MessageWaitingSummary> {
         if !self.is_known {
@@ -121,30 +134,43 @@ impl Pairs {
         let (mut paired, mut compared): (u64, u64) = (0, 0);
         let mut flows: Vec<Flow> = Vec::new();
         let mut waits: Vec<MessageWait> = Vec::new();
-        for (key, stream) in self.streams {
+        let offsets = offsets(&self.streams, clocks);
+        for (number, (key, stream)) in self.streams.into_iter().enumerate() {
             let (Some(sent), Some(received)) = (stream.sent, stream.received) else { continue };
-            let Some(both) = compare(sent, received, clocks) else { continue };
-            let Both { sent, messages, offset_ns, error_ns } = both;
-            paired += sent.messages;
-            compared += messages.len() as u64;
+            let signal = Signal::with_tag(key.tag);
+            let Some(both) = compare(sent, received, clocks, signal) else { continue };
+            let Both { sent, level, messages, numbers, offset_ns, error_ns } = both;
+            if signal.is_none() {
+                paired += sent.messages;
+                compared += messages.len() as u64;
+            }
             let reversed = messages.iter().map(|[sent, received]| [*received, *sent]).collect();
             let (from, to) = (key.sender, key.receiver);
-            for (rank, late_rank, late, messages, offset_ns) in [
+            let sides = [
                 (from, to, MessageDirection::Received, messages, offset_ns),
                 (to, from, MessageDirection::Sent, reversed, -offset_ns),
-            ] {
+            ];
+            let may_wait = |late| signal.is_none() || late == MessageDirection::Sent;
+            for (rank, late_rank, late, messages, offset_ns) in
+                sides.into_iter().filter(|side| may_wait(side.2))
+            {
                 let flow = flows.len();
-                waits.extend(messages.iter().map(|[own, other]| {
+                waits.extend(numbers.iter().zip(&messages).map(|(number, [own, other])| {
                     let call = (own.waits_ns, own.ended_ns);
                     let calls = (own.waits_in, other.begun_in);
                     let other_begun = i128::from(other.begun_ns) + offset_ns;
                     let ns = waits_for(own, other_begun, error_ns);
-                    MessageWait { rank, call, flow, ns, calls, other_begun }
+                    let (number, begun_in) = (*number, own.begun_in);
+                    MessageWait { rank, call, flow, number, ns, calls, begun_in, other_begun }
                 }));
                 flows.push(Flow {
+                    stream: number,
+                    level,
                     rank,
                     late_rank,
                     late,
+                    signal,
+                    is_again: key.tag == Signal::POST_IN_COMPLETE,
                     messages: sent.messages,
                     compared: messages.len() as u64,
                     error_ns,
@@ -158,17 +184,16 @@ impl Pairs {
             of.ns.saturating_mul(if is_certain { SENDER_BEFORE_RECEIVER } else { 100 })
         };
         waits.sort_by_cached_key(|of| (of.rank, of.call, Reverse(weight(of)), of.flow));
-        let is_receive = |of: &&MessageWait| {
-            flows.get(of.flow).is_some_and(|flow| flow.late == MessageDirection::Sent)
-        };
+        let is_receive = |of: &&MessageWait| flows.get(of.flow).is_some_and(Flow::is_receive);
         // The longest is the first of each call.
         let calls = waits.chunk_by(|one, other| (one.rank, one.call) == (other.rank, other.call));
         let calls: Vec<CallOfRank> = calls
             .filter_map(|call| {
                 let sent = call.iter().filter(is_receive).map(|of| of.other_begun).max();
-                Some(CallOfRank { longest: call.first()?, sent })
+                Some(CallOfRank { longest: call.first()?, all: call, sent })
             })
             .collect();
+        add_to_path(&calls, &flows, &offsets, &mut waited.path);
         for (at, CallOfRank { longest, .. }) in calls.iter().enumerate() {
             if longest.ns == 0 {
                 continue;
@@ -176,11 +201,18 @@ impl Pairs {
             let next = calls.get(at + 1).filter(|next| next.longest.rank == longest.rank);
             let wrong_order_ns = next.map_or(0, |next| next.comes_before(longest));
             let Some(flow) = flows.get_mut(longest.flow) else { continue };
-            let is_receive = flow.late == MessageDirection::Sent;
-            let wrong_order_ns = if is_receive { wrong_order_ns } else { 0 };
+            let wrong_order_ns = if flow.is_receive() { wrong_order_ns } else { 0 };
             flow.waited.push(CountedWait { ns: longest.ns, wrong_order_ns, calls: longest.calls });
         }
-        Some(summary([self.sent, paired, compared], &flows, &self.calls, waited))
+        let LocksCompared { epochs, calls_ns, waits } = self.locks.finish(clocks, size);
+        flows.extend(waits.iter().map(Flow::of_lock));
+        let mut summary = summary([self.sent, paired, compared], &flows, &self.calls, waited);
+        if epochs > 0 {
+            summary.lock_epochs_compared = Some(epochs);
+            summary.lock_calls_compared_s = Some(calls_ns as f64 * 1e-9);
+        }
+        waited.path.name(self.calls);
+        Some(summary)
     }
 }
 
@@ -188,6 +220,7 @@ impl Merge for Pairs {
     fn absorb(&mut self, other: &Pairs) {
         self.is_known |= other.is_known;
         self.sent = self.sent.saturating_add(other.sent);
+        self.locks.absorb(&other.locks);
         for (rank, calls) in &other.calls {
             self.calls.entry(*rank).or_insert_with(|| calls.clone());
         }
@@ -222,17 +255,28 @@ fn slack(error_ns: u64) -> i128 {
 /// A stream that its ranks number alike: as its sender knows it, and the messages that both timed, on the sender and on the receiver.
 struct Both {
     sent: StreamSide,
+    /// At which it is compared.
+    level: u32,
     messages: Vec<[MessageTime; 2]>,
+    /// Of each of these, its number in the stream.
+    numbers: Vec<u64>,
     /// What is added to a time of the receiver for one on the clock of the sender, and how far that may be wrong.
     offset_ns: i128,
     error_ns: u64,
 }
 
 /// None if the two cannot be compared, or do not number the messages alike.
-fn compare(mut sent: StreamSide, mut received: StreamSide, clocks: &Clocks) -> Option<Both> {
-    if sent.messages != received.messages {
+fn compare(
+    mut sent: StreamSide,
+    mut received: StreamSide,
+    clocks: &Clocks,
+    signal: Option<Signal>,
+) -> Option<Both> {
+    let is_partial = received.is_partial && received.messages < sent.messages;
+    if sent.messages != received.messages && !is_partial {
         return None;
     }
+    sent.messages = received.messages;
     let (offset_ns, error_ns) = clocks.between(&received.clock, &sent.clock)?;
     let level = sent.level.max(received.level);
     for side in [&mut sent, &mut received] {
@@ -240,24 +284,32 @@ fn compare(mut sent: StreamSide, mut received: StreamSide, clocks: &Clocks) -> O
             Waiting::thin(&mut side.times, level);
         }
     }
-    let both = sent.times.iter().zip(&received.times);
-    let messages: Vec<[MessageTime; 2]> =
-        both.filter_map(|(sent, received)| Some([(*sent)?, (*received)?])).collect();
-    // A message cannot come before it was sent.
+    let both = (0..).zip(sent.times.iter().zip(&received.times));
+    let number = |block: u64| Waiting::timed_call(level, block);
+    let (numbers, messages): (Vec<u64>, Vec<[MessageTime; 2]>) = both
+        .filter_map(|(block, (sent, received))| Some((number(block), [(*sent)?, (*received)?])))
+        .unzip();
+    // A message cannot come before it was sent. A signal can, as far as the call knows that need not wait for it.
     let slack = slack(error_ns);
     let is_wrong = |[sent, received]: &&[MessageTime; 2]| {
         i128::from(received.ended_ns) + offset_ns + slack < sent.begun_ns.into()
     };
     let wrong = messages.iter().filter(is_wrong).count();
-    let is_alike = !messages.is_empty() && 4 * wrong <= messages.len();
-    is_alike.then_some(Both { sent, messages, offset_ns, error_ns })
+    let is_alike = !messages.is_empty() && (signal.is_some() || 4 * wrong <= messages.len());
+    is_alike.then_some(Both { sent, level, messages, numbers, offset_ns, error_ns })
 }
 
 /// What is compared of a stream, for one of its two ranks, which may wait for the other one.
 struct Flow {
+    /// The number of the stream, and at which level it is compared.
+    stream: usize,
+    level: u32,
     rank: u32,
     late_rank: u32,
     late: MessageDirection,
+    signal: Option<Signal>,
+    /// Its messages are those of another flow.
+    is_again: bool,
     messages: u64,
     compared: u64,
     error_ns: u64,
@@ -275,6 +327,7 @@ struct CountedWait {
 /// A call of a rank that ends messages.
 struct CallOfRank<'a> {
     longest: &'a MessageWait,
+    all: &'a [MessageWait],
     /// When the last message was sent that it receives, on the clock of the rank.
     sent: Option<i128>,
 }
@@ -288,6 +341,63 @@ impl CallOfRank<'_> {
     }
 }
 
+/// By rank, what is added to a time on its clock for one on the clock of the lowest rank; of ranks whose clocks are compared.
+fn offsets(streams: &BTreeMap<StreamKey, Stream>, clocks: &Clocks) -> BTreeMap<u32, i128> {
+    let of_rank = streams.iter().flat_map(|(key, Stream { sent, received })| {
+        let sides = [(key.sender, sent), (key.receiver, received)];
+        sides.into_iter().filter_map(|(rank, side)| Some((rank, &side.as_ref()?.clock)))
+    });
+    let of_rank: BTreeMap<u32, &String> = of_rank.collect();
+    let Some(first) = clocks.first().or(of_rank.values().next().map(|clock| &***clock)) else {
+        return BTreeMap::new();
+    };
+    let offset = |(rank, clock): (&u32, &&String)| Some((*rank, clocks.between(clock, first)?.0));
+    of_rank.iter().filter_map(offset).collect()
+}
+
+/// Adds the calls of ranks that end messages.
+fn add_to_path(
+    calls: &[CallOfRank],
+    flows: &[Flow],
+    offsets: &BTreeMap<u32, i128>,
+    path: &mut PathCalls,
+) {
+    let mut of_class: BTreeMap<(u32, CallClass), (u64, u32, Vec<PathCall>)> = BTreeMap::new();
+    for CallOfRank { longest, all, .. } in calls {
+        let rank = longest.rank;
+        let Some(offset) = offsets.get(&rank) else { continue };
+        let of_flow = |of: &MessageWait| flows.get(of.flow);
+        let is_receive =
+            |of: &&MessageWait| of_flow(of).is_some_and(|flow| flow.late == MessageDirection::Sent);
+        let last = all.iter().filter(is_receive).max_by_key(|of| of.other_begun);
+        let last = last.filter(|_| longest.ns == 0).unwrap_or(longest);
+        let sends = all
+            .iter()
+            .find(|of| of_flow(of).is_some_and(|flow| flow.late == MessageDirection::Received));
+        let leads_to = LeadsTo::Call(rank, sends.map_or(longest.calls.0, |of| of.begun_in));
+        // A call is sampled if one of its messages is.
+        let levels = all.iter().filter_map(of_flow).map(|flow| flow.level);
+        let level = levels.min().unwrap_or(0);
+        let is_known = longest.ns > 0 || is_receive(&last);
+        let last = of_flow(last).filter(|_| is_known).map(|flow| PathWait {
+            late_rank: flow.late_rank,
+            came: last.other_begun + offset,
+            leads_to: LeadsTo::Call(flow.late_rank, last.calls.1),
+        });
+        let streams = all.iter().filter_map(|of| Some((of_flow(of)?, of.number)));
+        let first = streams.map(|(flow, number)| (flow.stream, number, flow.messages)).min();
+        let (stream, number, total) = first.unwrap_or_default();
+        let [begun, ended] = [longest.call.0, longest.call.1].map(|ns| i128::from(ns) + offset);
+        let (waited_ns, late_ns) = (longest.ns, longest.ns);
+        let call = PathCall { number, begun, ended, last, waited_ns, leads_to, late_ns };
+        let class = CallClass::Messages { stream, level };
+        of_class.entry((rank, class)).or_insert((total, level, Vec::new())).2.push(call);
+    }
+    for ((rank, class), (total, level, calls)) in of_class {
+        path.add(class, [rank].into_iter(), (total, level), calls);
+    }
+}
+
 /// The numbers of the calls in which a rank waits, and in which the other one began the message.
 type WaitingCalls = (u32, u32);
 
@@ -296,8 +406,12 @@ struct MessageWait {
     rank: u32,
     call: (u64, u64),
     flow: usize,
+    /// Of the message in its stream.
+    number: u64,
     ns: u64,
     calls: WaitingCalls,
+    /// The number of the call in which this rank began the message.
+    begun_in: u32,
     /// When the other one began the message, on the clock of this rank.
     other_begun: i128,
 }
@@ -330,6 +444,30 @@ impl WaitEstimate {
 }
 
 impl Flow {
+    /// That of one call in which a rank waited for a lock: all such calls are compared.
+    fn of_lock(wait: &LockWait) -> Flow {
+        let LockWait { rank, late_rank, ns, error_ns, calls } = *wait;
+        Flow {
+            // Of no stream, and not on the critical path.
+            stream: usize::MAX,
+            level: 0,
+            rank,
+            late_rank,
+            late: MessageDirection::Sent,
+            signal: Some(Signal::Unlock),
+            is_again: false,
+            messages: 1,
+            compared: 1,
+            error_ns,
+            waited: vec![CountedWait { ns, wrong_order_ns: 0, calls }],
+        }
+    }
+
+    /// Whether the rank receives messages.
+    fn is_receive(&self) -> bool {
+        self.late == MessageDirection::Sent && self.signal.is_none()
+    }
+
     /// The messages that were compared stand for all (a sample without replacement).
     fn estimate(&self) -> WaitEstimate {
         let (all, compared) = (self.messages as f64, self.compared as f64);
@@ -353,7 +491,7 @@ impl Flow {
 }
 
 /// The rank that waits, the one that is late, and what that was to do.
-type PairKey = (u32, u32, MessageDirection);
+type PairKey = (u32, u32, (MessageDirection, Option<Signal>));
 
 /// What flows of a pair of ranks have in common.
 struct PairSum {
@@ -411,12 +549,13 @@ impl ShownPair<'_> {
                 call: place.and_then(|place| places.binary_search(&place).ok()),
             }
         };
-        let (rank, late_rank, late) = self.key;
+        let (rank, late_rank, (late, signal)) = self.key;
         let [waits, late_call] = self.calls.map(place);
         PairWaiting {
             rank,
             late_rank,
             late,
+            signal,
             waiting_s: self.sum.estimate.waiting_s,
             waiting_error_s: self.sum.estimate.error_s(),
             messages: self.sum.messages,
@@ -439,16 +578,19 @@ fn summary(
     let [messages, paired, compared] = numbers;
     let mut pairs: BTreeMap<PairKey, PairSum> = BTreeMap::new();
     for flow in flows {
-        let pair = pairs.entry((flow.rank, flow.late_rank, flow.late)).or_insert(PairSum {
-            estimate: WaitEstimate::NONE,
-            messages: 0,
-            compared: 0,
-            wrong_order_s: 0.0,
-            places: BTreeMap::new(),
-        });
+        let pair =
+            pairs.entry((flow.rank, flow.late_rank, (flow.late, flow.signal))).or_insert(PairSum {
+                estimate: WaitEstimate::NONE,
+                messages: 0,
+                compared: 0,
+                wrong_order_s: 0.0,
+                places: BTreeMap::new(),
+            });
         pair.estimate = pair.estimate.plus(flow.estimate());
-        pair.messages = pair.messages.saturating_add(flow.messages);
-        pair.compared += flow.compared;
+        if !flow.is_again {
+            pair.messages = pair.messages.saturating_add(flow.messages);
+            pair.compared += flow.compared;
+        }
         let each_s = 1e-9 * flow.messages as f64 / flow.compared as f64;
         for CountedWait { ns, wrong_order_ns, calls } in &flow.waited {
             *pair.places.entry(*calls).or_default() += *ns as f64 * each_s;
@@ -462,10 +604,14 @@ fn summary(
         let at = (number as usize).checked_sub(1)?;
         calls.get(&rank)?.get(at)
     };
-    let total = |late: MessageDirection| {
-        let of = pairs.iter().filter(|((.., own), _)| *own == late);
-        of.fold(WaitEstimate::NONE, |sum, (_, pair)| sum.plus(pair.estimate))
+    let total = |is_of: &dyn Fn(MessageDirection, Option<Signal>) -> bool| {
+        let of = pairs.iter().filter(|((.., (late, signal)), _)| is_of(*late, *signal));
+        of.map(|(_, pair)| pair.estimate).reduce(WaitEstimate::plus)
     };
+    let of_messages = |of: MessageDirection| {
+        total(&|late, signal| late == of && signal.is_none()).unwrap_or(WaitEstimate::NONE)
+    };
+    let signals = total(&|_, signal| signal.is_some());
     let functions = by_function(pairs.iter().flat_map(|((rank, late_rank, _), pair)| {
         let function = |waits: u32| called_at(*rank, waits).map(|called| &*called.function);
         let waits = pair.places.iter();
@@ -474,7 +620,8 @@ fn summary(
         })
     }));
     let all_in_wrong_order_s = pairs.values().map(|pair| pair.wrong_order_s).sum();
-    let (senders, receivers) = (total(MessageDirection::Sent), total(MessageDirection::Received));
+    let [senders, receivers] =
+        [MessageDirection::Sent, MessageDirection::Received].map(of_messages);
     let mut rows: Vec<_> = pairs.iter().filter(|(_, pair)| pair.estimate.waiting_s > 0.0).collect();
     sort_by(&mut rows, |(_, one), (_, other)| {
         other.estimate.waiting_s.total_cmp(&one.estimate.waiting_s)
@@ -504,6 +651,10 @@ fn summary(
         late_senders_error_s: senders.error_s(),
         late_receivers_s: receivers.waiting_s,
         late_receivers_error_s: receivers.error_s(),
+        signals_s: signals.map(|signals| signals.waiting_s),
+        signals_error_s: signals.and_then(|signals| signals.error_s()),
+        lock_epochs_compared: None,
+        lock_calls_compared_s: None,
         wrong_order_s: all_in_wrong_order_s,
         functions,
         pairs,

@@ -4,8 +4,8 @@
 //! same for all ranks. So the rank that waited least has the least time in the calls that all ranks timed; the
 //! least and the most are kept for each level that this may turn out to be.
 //!
-//! That holds where each rank waits for all others. In other functions waiting follows from when each rank began the call
-//! ([`starts`](super::starts)).
+//! That holds where each rank waits for all others in the call. In other functions, and in those that only start an operation, waiting
+//! follows from when each rank began the call ([`starts`](super::starts)).
 //!
 //! How long each rank waited is told [`WaitsOfRanks`] only: it is in no summary.
 
@@ -15,12 +15,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ideal::WaitsOfRanks;
-use super::starts::{Clocks, Starts, StartsCompared};
+use super::path::{CallClass, LeadsTo, PathCall, PathWait};
+use super::starts::{CallsOfRanks, Clocks, Starts, StartsCompared};
 use crate::merge::{Lowest, Merge, merge_fields};
 use crate::ranges::Ranges;
 use crate::{
-    CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks,
-    WaitingSummary, WaitsFor, collected, sort_by,
+    CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, RankProfile, Waiting,
+    WaitingOfRanks, WaitingSummary, WaitsFor, collected, only_starts, sort_by,
 };
 
 /// Most functions on communicators that are compared: those on the largest.
@@ -49,7 +50,7 @@ struct CommunicatorWaits {
     ranks: Ranges,
     calls: u64,
     timed: Timed,
-    /// By rank, where each waits for all others.
+    /// By rank, where each waits for all others in the call.
     of_each: BTreeMap<u32, TimesOfRank>,
     starts: Starts,
 }
@@ -93,6 +94,31 @@ pub(super) struct ComparedCall {
     pub(super) last: u32,
 }
 
+/// How the clocks of hosts differ, as the collective operations in profiles show it in which each rank waits for all others.
+#[derive(Debug)]
+pub struct ClockOffsets(Clocks);
+
+impl ClockOffsets {
+    /// From the profiles of some ranks of a job.
+    #[must_use]
+    pub fn of(profiles: impl IntoIterator<Item = RankProfile>) -> ClockOffsets {
+        let mut all = Waits::default();
+        for profile in profiles {
+            let mut of_rank = Waits::default();
+            of_rank.set(&profile.waiting, profile.rank);
+            all.absorb(&of_rank);
+        }
+        ClockOffsets(all.clocks())
+    }
+
+    /// What is added to a time on clock `of` for one on clock `on`, and how far that may be wrong, in ns; none if the two cannot be
+    /// compared.
+    #[must_use]
+    pub fn between(&self, of: &str, on: &str) -> Option<(i128, u64)> {
+        self.0.between(of, on)
+    }
+}
+
 impl Waits {
     /// Makes this what one rank says.
     #[inline]
@@ -113,12 +139,35 @@ impl Waits {
         waited: &mut WaitsOfRanks,
     ) -> Vec<WaitingSummary> {
         let clocks = self.clocks();
+        let mut rows = self.0;
+        let of_starts = |key: &Key, row: &mut CommunicatorWaits| {
+            std::mem::take(&mut row.starts).waits(WaitsFor::in_function(&key.function), &clocks)
+        };
+        let only_start = rows.iter_mut().filter(|(key, _)| only_starts(&key.function));
+        let waits = only_start.map(|(key, row)| (key.clone(), of_starts(key, row)));
+        let mut of_requests: BTreeMap<Key, CallsOfRanks> = waits.collect();
+        CallsOfRanks::count_once(of_requests.values_mut());
         let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
-        for (key, mut row) in self.0 {
+        for (number, (key, mut row)) in rows.into_iter().enumerate() {
             let function = key.function.clone();
-            let waits_for = WaitsFor::in_function(&function);
-            let starts = (waits_for != WaitsFor::All)
-                .then(|| std::mem::take(&mut row.starts).compared(waits_for, &clocks));
+            let leads_to = waited.path.function(&function);
+            let class = CallClass::Collective(number);
+            let waits = of_requests.remove(&key).or_else(|| {
+                WaitsFor::is_known_by_starts(&function).then(|| of_starts(&key, &mut row))
+            });
+            let mut starts = None;
+            if let Some(waits) = waits {
+                let mut compared = waits.compared(leads_to);
+                let sampled = (row.calls_of_each(), compared.timed.level);
+                for (rank, calls) in std::mem::take(&mut compared.path) {
+                    waited.path.add(class, [rank].into_iter(), sampled, calls);
+                }
+                starts = Some(compared);
+            } else {
+                let calls = row.together(&key, &clocks, leads_to);
+                let sampled = (row.calls_of_each(), row.timed.level);
+                waited.path.add(class, row.ranks.iter(), sampled, calls);
+            }
             if let Some(compared) = row.compared(key, starts) {
                 functions.entry(function).or_default().push(compared);
             }
@@ -159,7 +208,7 @@ impl CommunicatorWaits {
             ns.map(call).unwrap_or_default()
         };
         let (mut timed, mut of_each) = (Timed::default(), BTreeMap::new());
-        if WaitsFor::in_function(function) == WaitsFor::All {
+        if !WaitsFor::is_known_by_starts(function) {
             timed = Timed::of(*level, waiting.durations().map(call).collect(), rank);
             let of_calls = timed.calls.iter().filter(|call| call.ranks > 0);
             let of_rank = of_calls.fold(TimesOfRank::default(), |of, call| TimesOfRank {
@@ -269,14 +318,51 @@ struct Compared {
 }
 
 impl CommunicatorWaits {
-    /// None when nothing was timed on more than one rank. `starts`: what follows from when the calls began, where not each rank
-    /// waits for all others.
+    /// How many calls each rank made.
+    fn calls_of_each(&self) -> u64 {
+        self.calls / self.ranks.len().max(1)
+    }
+
+    /// Where all wait for all, the calls that all ranks timed. Of some of them it is known when they were; the others are taken to
+    /// be evenly apart.
+    fn together(&self, key: &Key, clocks: &Clocks, leads_to: LeadsTo) -> Vec<PathCall> {
+        let on = u64::from(key.size.0);
+        if on < 2 || self.ranks.len() != on {
+            return Vec::new();
+        }
+        let met = self.starts.met(clocks);
+        let call = |(block, call): (u64, &ComparedCall)| {
+            let number = Waiting::timed_call(self.timed.level, block);
+            let (before, at) = met.range(..=number).next_back()?;
+            let came = if *before == number {
+                at.0
+            } else {
+                let (after, then) = met.range(number..).next()?;
+                at.0 + (then.0 - at.0) * i128::from(number - before) / i128::from(after - before)
+            };
+            let late_ns = call.sum_ns.saturating_sub(call.min_ns.saturating_mul(on)) / (on - 1);
+            Some(PathCall {
+                number,
+                begun: came,
+                ended: came + i128::from(call.min_ns),
+                last: Some(PathWait { late_rank: call.last, came, leads_to }),
+                waited_ns: late_ns.max(1),
+                leads_to,
+                late_ns,
+            })
+        };
+        let calls = (0..).zip(&self.timed.calls).filter(|(_, call)| u64::from(call.ranks) == on);
+        calls.filter_map(call).collect()
+    }
+
+    /// None when nothing was timed on more than one rank. `starts`: what follows from when the calls began, where waiting is known only
+    /// by that.
     fn compared(self, key: Key, starts: Option<StartsCompared>) -> Option<Compared> {
         let CommunicatorWaits { communicator, ranks, calls, timed, of_each, starts: _ } = self;
-        let waits_for_some = starts.is_some();
-        let StartsCompared { timed: of_starts, clock_error_ns, waited_ns } =
+        let by_starts = starts.is_some();
+        let StartsCompared { timed: of_starts, clock_error_ns, waited_ns, path: _ } =
             starts.unwrap_or_default();
-        let timed = if waits_for_some { of_starts } else { timed };
+        let timed = if by_starts { of_starts } else { timed };
         let on = u32::try_from(ranks.len()).ok().filter(|on| *on > 1)?;
         let common = || timed.calls.iter().filter(|call| call.ranks == on);
         let waited = |call: &ComparedCall| {
@@ -318,7 +404,7 @@ impl CommunicatorWaits {
             let as_many = ns as f64 * compared as f64 / calls.max(1) as f64;
             (rank, (as_many - shortest as f64).max(0.0))
         };
-        let waited_ns: Vec<(u32, f64)> = if waits_for_some {
+        let waited_ns: Vec<(u32, f64)> = if by_starts {
             waited_ns.into_iter().map(|(rank, ns)| (rank, ns as f64)).collect()
         } else {
             of_each.into_iter().map(longer_ns).collect()
@@ -388,7 +474,8 @@ fn summary(
     let waiting: f64 = rows.iter().map(|row| row.summary.waiting_s).sum();
     let is_all = rows.iter().all(|row| row.is_all);
     let of_function = call.and_then(|call| Some((call.time_s.as_ref()?.sum.as_f64(), call)));
-    let of_function = of_function.filter(|_| !is_all && timed > 0.0);
+    // That of a function which only starts an operation is not the time in which ranks wait.
+    let of_function = of_function.filter(|_| !is_all && timed > 0.0 && !only_starts(&function));
     // The time of the function is known more exactly than from the calls that all ranks timed. If it is known only
     // as a lower bound, so is the waiting, and the parts of a function take no longer than it.
     let (scale, time_error) = match of_function {
@@ -460,6 +547,7 @@ fn most_waited_for(last: &BTreeMap<u32, (u64, f64)>, compared: u64) -> Vec<LastR
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CallStarts;
     use crate::statistics::Statistics;
 
     fn profile(function: &str, level: u32, calls: u64, times: &[u64]) -> Waiting {
@@ -473,6 +561,37 @@ mod tests {
             times_ns: Waiting::written(times.iter().map(|ns| Some(*ns).filter(|ns| *ns > 0))),
             ..Waiting::default()
         }
+    }
+
+    /// Two hosts, the clock of one of which is ahead: no rank leaves a barrier before the other one has begun it.
+    #[test]
+    fn offsets_of_clocks_follow_from_barriers_in_profiles() {
+        const AHEAD: u64 = 5_000_000_000_000;
+        let begun = [[1_000_000, 1_003_000], [2_009_000, 2_000_000], [3_000_000, 3_001_000]];
+        let ended = [1_005_000, 2_010_000, 3_002_000];
+        let of_rank = |rank: u32| {
+            let ahead = if rank == 1 { AHEAD } else { 0 };
+            let begun = begun.map(|begun: [u64; 2]| begun[rank as usize]);
+            let took: Vec<u64> =
+                ended.iter().zip(begun).map(|(ended, begun)| ended - begun).collect();
+            let starts = CallStarts {
+                rank,
+                clock: format!("clock-{rank}"),
+                level: 0,
+                roots: Vec::new(),
+                begun: CallStarts::written(begun.map(|begun| Some(ahead + begun))),
+                waits: String::new(),
+            };
+            let of_calls = profile("MPI_Barrier", 0, 3, &took);
+            let waiting = vec![Waiting { size: 2, starts: Some(starts), ..of_calls }];
+            RankProfile { waiting, ..crate::reduction::tests::profile("1", rank, 2) }
+        };
+        let offsets = ClockOffsets::of((0..2).map(of_rank));
+        let (offset, error_ns) = offsets.between("clock-1", "clock-0").unwrap();
+        let off = (offset + i128::from(AHEAD)).unsigned_abs();
+        assert!(off <= u128::from(error_ns) && error_ns < 5_000, "{offset} {error_ns}");
+        assert_eq!(offsets.between("clock-0", "clock-0"), Some((0, 0)));
+        assert_eq!(offsets.between("clock-2", "clock-0"), None);
     }
 
     fn of(waiting: &[Waiting], rank: u32) -> Waits {
@@ -603,6 +722,63 @@ mod tests {
         let at_least = of_a_loop(1e-3, None);
         assert!(is(at_least.waiting_s, known.waiting_s) && at_least.waiting_error_s.is_none());
         assert_eq!(at_least.communicators[0].waiting_error_s, None);
+    }
+
+    /// Two ranks start an operation every 10 us, and complete it 1 us later. Every other time, rank 1 starts it 3 us too late.
+    fn of_requests(level: u32, calls: u64) -> (WaitingSummary, f64) {
+        let profile = |rank: u32| {
+            let late = |call: u64| 3_008 * u64::from(rank) * (call % 2);
+            let timed = (0..).map(|block| Waiting::timed_call(level, block));
+            let timed: Vec<u64> = timed.take_while(|call| *call < calls).collect();
+            let begun = || timed.iter().map(|call| Some(64_000 + call * 10_048 + late(*call)));
+            let waits = || begun().map(|begun| begun.map(|begun| begun + 1_024));
+            let took = |call: &u64| Some(if rank == 0 { 2_048 + 3_008 * (call % 2) } else { 64 });
+            let starts = crate::CallStarts {
+                rank,
+                clock: "1".into(),
+                level,
+                roots: Vec::new(),
+                begun: crate::CallStarts::written(begun()),
+                waits: crate::CallStarts::written_waits(begun(), waits()),
+            };
+            Waiting {
+                size: 2,
+                times_ns: Waiting::written(timed.iter().map(took)),
+                starts: Some(starts),
+                ..profile("MPI_Iallreduce", level, calls, &[])
+            }
+        };
+        let mut waits = of(&[profile(0)], 0);
+        waits.absorb(&of(&[profile(1)], 1));
+        let sum = |sum| Statistics::of(sum, 0).finish().unwrap();
+        // The calls that only start it take no time to speak of.
+        let call = CallSummary {
+            name: "MPI_Iallreduce".into(),
+            count: sum(Number::Integer(i128::from(2 * calls))),
+            bytes: None,
+            timed: 1,
+            time_s: Some(sum(Number::Double(1e-6))),
+            time_error_s: Some(0.0),
+            time_max_s: None,
+            time_histogram: Vec::new(),
+            size_histogram: Vec::new(),
+            size_histogram_bytes: Vec::new(),
+        };
+        let summary = waits.finish(&[call], &mut WaitsOfRanks::default()).remove(0);
+        (summary, calls as f64 / 2.0 * (3_008.0 - 1_024.0) * 1e-9)
+    }
+
+    #[test]
+    fn ranks_wait_for_what_others_start_in_the_calls_that_complete_it() {
+        let (exact, truth_s) = of_requests(0, 100);
+        assert!(is(exact.waiting_s, truth_s) && exact.waiting_error_s == Some(0.0), "{exact:?}");
+        assert!(is(exact.time_s, 50.0 * (2.0 * 2_048.0 + 3_008.0 + 128.0) * 1e-9), "{exact:?}");
+        assert_eq!((exact.last[0].rank, exact.calls), (1, 200));
+        // The calls that were not timed are estimated by their number, not by the time of the function.
+        let (estimate, truth_s) = of_requests(4, 8_000);
+        let error_s = estimate.waiting_error_s.unwrap();
+        assert!((estimate.waiting_s - truth_s).abs() < 3.0 * error_s, "{estimate:?} {truth_s}");
+        assert!(error_s > 0.0 && error_s < 0.1 * truth_s, "{estimate:?}");
     }
 
     #[test]

@@ -320,6 +320,7 @@ fn unit_of(of: &NumberDifference) -> Unit {
 fn group_name(group: NumberGroup) -> String {
     match group {
         NumberGroup::Sizes => "calls of a size".to_owned(),
+        NumberGroup::WaitingPairs => "waiting".to_owned(),
         group => word(group).unwrap_or_default(),
     }
 }
@@ -366,8 +367,10 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
     let mut columns = texts(["WHAT", "OF"]);
     columns.extend(numbers(["A", "B", "CHANGE", "OF A"]));
     columns.extend(texts(["HOW SURE"]));
+    let has_pairs = shown.iter().any(|of| of.group == NumberGroup::WaitingPairs);
     let mut notes = more_rows(cut_off);
     notes.push("of an average rank".into());
+    notes.extend(has_pairs.then(|| "rank ... for rank ...: seconds of that rank".into()));
     Some(Section { title: "What else changed".into(), columns, rows, notes })
 }
 
@@ -386,7 +389,7 @@ fn findings(of: &Difference, all: bool) -> Option<Section<'_>> {
             (some, 0) => ("gone in B: ", of.a_share, some, runs[0]),
             (_, some) => ("in runs of both: ", of.b_share, some, runs[1]),
         };
-        let at_stake = share_of.map(|part| line![" [", share(part), " of the run]"]);
+        let at_stake = share_of.map(|part| line![" [at stake: ", share(part), " of the run]"]);
         let seen: Value =
             if some < whole { line![" (in ", some, " of ", whole, " runs)"] } else { "".into() };
         line![

@@ -12,7 +12,7 @@ pub(crate) use crate::answers::scaling::page::page_of_scaling;
 use crate::answers::scaling::sentences::sentences;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{Amount, Bound, InUnit, Plot, Value, line, row, seconds, share};
-use crate::document::{Kind, Section, View, column, numbers, plural, texts};
+use crate::document::{Kind, Section, View, column, numbers, plural, spare, texts};
 
 /// The value of [`Scaling::by`] when a size is the number of ranks.
 const BY_RANKS: &str = "ranks";
@@ -30,16 +30,32 @@ pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     } else {
         subtitle.extend(sentences(of));
         sections.push(sizes(of));
-        let shown = of.rows.iter().filter(|row| all || is_worth_a_row(row));
-        let (times, others) = shown.partition(|row| row.target_share.is_some());
-        sections.push(table(of, "Where the time goes", times, all));
-        sections.push(table(of, "What else grows", others, all));
-        sections.retain(|section| !section.rows.is_empty());
+        let tables = groups(of, all).into_iter().map(|(_, name, rows)| table(of, name, rows, all));
+        sections.extend(tables);
     }
     if let Some(last) = sections.last_mut() {
         last.notes.extend(of.remarks.iter().map(Value::from));
     }
     View { title: title(of), subtitle, sections }
+}
+
+/// The tables, each with its name on a page, its title and its rows; those without rows are left out.
+fn groups(of: &Scaling, all: bool) -> Vec<(&'static str, &'static str, Vec<&ScaleRow>)> {
+    let (mut times, mut waiting, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for row in of.rows.iter().filter(|row| all || is_worth_a_row(row)) {
+        match (row.kind, row.target_share) {
+            (ScaleKind::Waiting, _) => waiting.push(row),
+            (_, Some(_)) => times.push(row),
+            (_, None) => others.push(row),
+        }
+    }
+    let mut groups = vec![
+        ("time", "Where the time goes", times),
+        ("waiting", "How much of it is waiting for other ranks", waiting),
+        ("growth", "What else grows", others),
+    ];
+    groups.retain(|(_, _, rows)| !rows.is_empty());
+    groups
 }
 
 /// Numbers that are shown elsewhere, are 0, stay the same or take no time are only in the whole list.
@@ -140,22 +156,24 @@ fn sizes(of: &Scaling) -> Section<'_> {
         }
         cells
     };
-    let mut names = vec![if by_ranks { "RANKS" } else { "SIZE" }];
-    names.extend(has_hosts.then_some("HOSTS"));
-    names.extend(has_runs.then_some("RUNS"));
-    names.push("RUN TIME");
-    names.extend(has_runs.then_some("OF RUNS"));
+    let mut columns = numbers([if by_ranks { "RANKS" } else { "SIZE" }]);
+    columns.extend(has_hosts.then(|| column("HOSTS", Kind::Number)));
+    columns.extend(has_runs.then(|| column("RUNS", Kind::Spare)));
+    columns.extend(numbers(["RUN TIME"]));
+    columns.extend(has_runs.then(|| column("OF RUNS", Kind::Spare)));
     if by_ranks {
-        names.extend(["SPEED-UP", "IDEAL", "EFFICIENCY"]);
+        columns.extend(numbers(["SPEED-UP"]));
+        columns.extend(spare(["IDEAL"]));
+        columns.extend(numbers(["EFFICIENCY"]));
     }
     if has_pop {
-        names.extend(["BALANCE", "COMM"]);
+        columns.extend(numbers(["BALANCE", "COMM"]));
         if has_split {
-            names.extend(["SERIAL", "TRANSFER"]);
+            columns.extend(numbers(["SERIAL", "TRANSFER"]));
         }
-        names.extend(["PARALLEL", "COMPUTE", "GLOBAL"]);
+        columns.extend(spare(["PARALLEL"]));
+        columns.extend(numbers(["COMPUTE", "GLOBAL"]));
     }
-    let columns = names.into_iter().map(|name| column(name, Kind::Number)).collect();
     let about = "from BALANCE on: the efficiencies of POP (gyan explain efficiencies)";
     let of_split =
         "COMM is SERIAL x TRANSFER: what ranks wait for each other, and what moving data takes";
@@ -182,7 +200,7 @@ fn table<'a>(
             average(first),
             average(last),
             course(of, of_row),
-            over_average(last),
+            over_average(of_row, last),
             growth(&of_row.average),
         ];
         if has_intervals {
@@ -195,13 +213,13 @@ fn table<'a>(
         cells
     });
     let mut columns = texts(["AVERAGE RANK"]);
-    columns.extend(numbers(["FIRST SIZE", "LAST SIZE"]));
-    columns.extend(texts(["COURSE"]));
-    columns.extend(numbers(["MAX/AVG"]));
+    columns.extend(spare(["FIRST SIZE"]));
+    columns.extend(numbers(["LAST SIZE"]));
+    columns.extend(spare(["COURSE", "MAX/AVG"]));
     columns.extend(texts(["GROWTH"]));
     if has_intervals {
         columns.extend(numbers(["PREDICTED"]));
-        columns.extend(texts(["FROM ... TO"]));
+        columns.extend(spare(["FROM ... TO"]));
     }
     if has_shares {
         columns.extend(numbers(["SHARE", "SHARE THEN"]));
@@ -232,9 +250,14 @@ fn course<'a>(of: &Scaling, row: &ScaleRow) -> Value<'a> {
     Value::Plot(Plot::Course { peaks: peaks.into(), highest })
 }
 
+/// Whether only the average over the ranks is known.
+fn is_average_only(row: &ScaleRow) -> bool {
+    row.kind == ScaleKind::Waiting
+}
+
 /// The maximum as a multiple of the average.
-fn over_average(point: Option<&ScalePoint>) -> Option<f64> {
-    let point = point.filter(|point| point.avg > 0.0)?;
+fn over_average(row: &ScaleRow, point: Option<&ScalePoint>) -> Option<f64> {
+    let point = point.filter(|point| point.avg > 0.0 && !is_average_only(row))?;
     // Rounded to what can be told from 1.
     Some((point.max / point.avg * 100.0).round() / 100.0)
 }
@@ -329,9 +352,9 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
     let has_curve = !row.average.curve.is_empty();
     let cells = row.points.iter().map(|point| {
         let mut cells = row![number(point.size)];
-        let numbers = [point.min, point.avg, point.max];
-        cells.extend(numbers.map(|number| Value::from(row.unit.double(number))));
-        cells.push(over_average(Some(point)).into());
+        let [min, avg, max] = [point.min, point.avg, point.max].map(|of| row.unit.double(of));
+        let of_a_rank = |amount| (!is_average_only(row)).then_some(amount);
+        cells.extend(row![of_a_rank(min), avg, of_a_rank(max), over_average(row, Some(point))]);
         if has_curve {
             cells.push(curve(point.size).into());
         }

@@ -4,7 +4,7 @@ use gyan_results::{Fit, Predicted, ScaleKind, ScaleRow, Scaling, Unit};
 
 use crate::answers::scaling::sentences::sentences;
 use crate::answers::scaling::{
-    about, error_of, growth, is_worth_a_row, name_of, points, sizes, table, title, whole_growth,
+    about, error_of, groups, growth, name_of, points, sizes, table, title, whole_growth,
 };
 use crate::document::page::pictures::{At, Chart, Curve, Curves, Picture};
 use crate::document::page::{Page, PageBlock};
@@ -36,11 +36,7 @@ pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
     run.charts.extend(efficiency(of));
     run.extend(true, [sizes(of)]);
     let mut blocks = vec![run];
-    let worth = of.rows.iter().filter(|row| is_worth_a_row(row));
-    let (times, growing): (Vec<&ScaleRow>, Vec<&ScaleRow>) =
-        worth.partition(|row| row.target_share.is_some());
-    let parts = [("time", "Where the time goes", times), ("growth", "What else grows", growing)];
-    for (id, name, rows) in parts.into_iter().filter(|(_, _, rows)| !rows.is_empty()) {
+    for (id, name, rows) in groups(of, false) {
         let mut block = PageBlock::new(id, name);
         block.charts = rows.iter().take(CHARTS_AT_MOST).map(|row| chart(of, row)).collect();
         block.push(false, table(of, name, rows, true));

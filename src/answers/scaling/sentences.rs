@@ -177,7 +177,7 @@ fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     let Growth::Bend { until, before, rises, stays, .. } = row.average.growth else { return None };
     let is_little = match row.kind {
         ScaleKind::InMpi | ScaleKind::OwnCode => true,
-        ScaleKind::Time => row.share < Some(SHARE_AT_LEAST),
+        ScaleKind::Time | ScaleKind::Waiting => row.share < Some(SHARE_AT_LEAST),
         _ => false,
     };
     if is_little {

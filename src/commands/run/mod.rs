@@ -17,8 +17,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cli::RunOptions;
-use crate::commands::report;
+use crate::cli::{RunOptions, TIMELINE_SIZE};
+use crate::commands::{report, timeline};
 use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::source::Source;
@@ -77,6 +77,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         ("GYAN_SERIES", options.series.clone()),
         ("GYAN_WATCH", options.watch.clone()),
         ("GYAN_EVENTS", options.events.clone()),
+        ("GYAN_TIMELINE", timeline_size(options)),
+        ("GYAN_TIMELINE_WINDOW", options.timeline_window.clone()),
+        ("GYAN_TIMELINE_PHASE", options.timeline_phase.clone()),
     ] {
         variables.extend(setting.map(|setting| (name.into(), setting.into())));
     }
@@ -108,6 +111,13 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         Some(number) => repeat::repeat(&run, output, number, is_nameless),
         None => once(&run, output, is_new, is_nameless),
     }
+}
+
+/// The memory of a timeline; what says which part of the run is recorded asks for one, too.
+fn timeline_size(options: &RunOptions) -> Option<String> {
+    let selects = [&options.timeline_window, &options.timeline_phase];
+    let size = selects.iter().any(|option| option.is_some()).then(|| TIMELINE_SIZE.to_owned());
+    options.timeline.clone().or(size)
 }
 
 /// Whether the ranks should reduce their profiles themselves. Only when gyan starts the launcher is it certain
@@ -322,8 +332,11 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     }
     let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
     let stalls = [output.join(stall::FILE)];
-    let summaries =
-        iter::once(summary(output)).chain(stalls).chain(nested.iter().map(|place| summary(place)));
+    let timelines = timeline::files_in(output);
+    let summaries = iter::once(summary(output))
+        .chain(stalls)
+        .chain(timelines)
+        .chain(nested.iter().map(|place| summary(place)));
     for path in old.into_iter().chain(summaries) {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound

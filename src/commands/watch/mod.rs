@@ -15,7 +15,7 @@ use crate::hang::{self, PaceKeeper};
 use crate::input::directory::{Directory, newest_running};
 use crate::launch::keepers;
 use crate::words::ranges;
-use crate::{DONE, answers, output, render};
+use crate::{DONE, answers, output, render, say};
 
 /// Between two looks on a terminal, and without one.
 const APART: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(10));
@@ -28,6 +28,7 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<u8, Error> {
         Some(path) => path.clone(),
         None => newest_running("gyan watch")?,
     };
+    wait_for(&path);
     let mut watcher = Watcher::of(path);
     // What is wrong at once is no look.
     let first = watcher.look()?;
@@ -42,6 +43,22 @@ pub(crate) fn watch(options: &WatchOptions) -> Result<u8, Error> {
         return Ok(DONE);
     }
     print_looks(first, watcher, interval.unwrap_or(APART.1))
+}
+
+/// Waits until a directory is there, unless there is no place for it.
+fn wait_for(path: &Path) {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let has_place = || above.is_none_or(Path::is_dir);
+    if path.exists() || !has_place() {
+        return;
+    }
+    say::warn(format_args!(
+        "{}: is not there yet; waiting for the run that makes it",
+        path.display()
+    ));
+    while !path.exists() && has_place() {
+        thread::sleep(LEAST);
+    }
 }
 
 fn parse(text: &str) -> Result<Duration, Error> {
@@ -90,12 +107,13 @@ impl Watcher {
             }
             Err(error) => return Err(error),
         };
-        let Some(now) = hang::of_directory(&directory) else {
+        let mut progress = Vec::new();
+        let Some(now) = hang::with_progress(&directory, Some(&mut progress)) else {
             let has_ended = directory.has_ended() || self.is_seen;
             return Ok(if has_ended { Look::Ended(JobEnd::good()) } else { Look::Nothing });
         };
         let at = SystemTime::now();
-        self.paces.look(directory.progress());
+        self.paces.look(progress);
         let silent = directory.silence();
         let view = answers::watched(&now, &self.paces, &silent, &self.path, at);
         let mut shown = Vec::new();

@@ -379,6 +379,17 @@ impl<'a> RunsToJudge<'a> {
                 };
                 of_runs(name, &average).into_iter().collect()
             }
+            "late_senders" | "late_receivers" => {
+                let average = |of: &Summary| {
+                    let waiting = of.message_waiting.as_ref()?;
+                    let (waiting_s, error) = match name {
+                        "late_senders" => (waiting.late_senders_s, waiting.late_senders_error_s),
+                        _ => (waiting.late_receivers_s, waiting.late_receivers_error_s),
+                    };
+                    Some((waiting_s / f64::from(of.ranks.reduced.max(1)), error))
+                };
+                of_runs(name, &average).into_iter().collect()
+            }
             glob => {
                 let pattern = WildMatch::new(glob);
                 let functions = self.functions().into_iter().filter(|name| pattern.matches(name));

@@ -1,6 +1,6 @@
 //! How often does a check of times fail? Made-up runs of a program whose change is known, on machines whose noise is known.
 
-use gyan_results::{InMpiSummary, Statistic, Statistics};
+use gyan_results::{InMpiSummary, MessageWaitingSummary, Statistic, Statistics};
 
 use super::*;
 
@@ -189,6 +189,30 @@ fn times_of_which_only_a_lower_bound_is_known_are_not_judged() {
     let results: Vec<(&str, CheckResult)> =
         of.of(CheckRule::Times).map(|row| (row.what.as_str(), row.result)).collect();
     assert_eq!(results, [("run", CheckResult::Failed), ("in_mpi", CheckResult::NotJudged)]);
+}
+
+#[test]
+fn waiting_for_late_senders_is_judged_if_a_rule_names_it() {
+    let like = without_numbers();
+    let runs = |late_s: f64| -> Vec<Checked> {
+        let of = |at: u32| {
+            let waiting = MessageWaitingSummary {
+                late_senders_s: late_s + f64::from(at) / 100.0,
+                late_senders_error_s: Some(0.0),
+                ..MessageWaitingSummary::default()
+            };
+            let summary = Summary { message_waiting: Some(waiting), ..like.clone() };
+            Checked { name: "run".into(), summary, findings: Vec::new() }
+        };
+        (0..4).map(of).collect()
+    };
+    let named = rules("times.judge = ['late_senders']");
+    for (now_s, result) in [(1.0, CheckResult::Passed), (4.0, CheckResult::Failed)] {
+        let of = judge(&runs(now_s), &runs(1.0), &named, &[], Tool::gyan());
+        let found: Vec<(&str, CheckResult)> =
+            of.of(CheckRule::Times).map(|row| (row.what.as_str(), row.result)).collect();
+        assert_eq!(found, [("late_senders", result)]);
+    }
 }
 
 #[test]

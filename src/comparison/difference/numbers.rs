@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
-    CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PvarSummary, QueueRow,
-    QueueSource, Summary, Traffic, TrafficKind, WaitingSummary,
+    CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PairWaiting, PvarSummary,
+    QueueRow, QueueSource, Summary, Traffic, TrafficKind, WaitingSummary, only_starts,
 };
 
 use super::change::{OfRun, change, judge, side};
@@ -97,18 +97,40 @@ impl Gathered {
     }
 
     fn waiting(&mut self, summary: &Summary) {
-        let of_function =
-            |of: &WaitingSummary| (format!("in {}", of.function), of.waiting_s, of.waiting_error_s);
+        let of_function = |of: &WaitingSummary| {
+            let place = if only_starts(&of.function) { "for" } else { "in" };
+            (format!("{place} {}", of.function), of.waiting_s, of.waiting_error_s)
+        };
         let of_messages = summary.message_waiting.iter().flat_map(|of| {
-            [
+            let signals = of.signals_s.map(|signals_s| {
+                ("in one-sided synchronisation".to_owned(), signals_s, of.signals_error_s)
+            });
+            let messages = [
                 ("for late senders".to_owned(), of.late_senders_s, of.late_senders_error_s),
                 ("for late receivers".to_owned(), of.late_receivers_s, of.late_receivers_error_s),
-            ]
+            ];
+            messages.into_iter().chain(signals)
         });
         for (what, waiting_s, error) in summary.waiting.iter().map(of_function).chain(of_messages) {
             let error = error.map(|error| error / self.ranks);
             let value = OfRun { value: waiting_s / self.ranks, error };
             let key = NumberKey::new(NumberGroup::Waiting, format!("waiting {what}"));
+            self.numbers.insert(key, Number { unit: "s", kind: NumberKind::Estimate, value });
+        }
+    }
+
+    /// `pairs`: those of which one waits in some run. In a run that does not list one of them, it does not wait.
+    fn waiting_pairs(&mut self, summary: &Summary, pairs: &BTreeSet<WaitingPair>) {
+        let Some(waiting) = &summary.message_waiting else { return };
+        let listed: BTreeMap<WaitingPair, &PairWaiting> =
+            waiting.pairs.iter().map(|pair| (key_of(pair), pair)).collect();
+        for pair @ (rank, late_rank, to_do) in pairs {
+            let value = listed.get(pair).map_or(OfRun::exact(0.0), |pair| OfRun {
+                value: pair.waiting_s,
+                error: pair.waiting_error_s,
+            });
+            let name = format!("rank {rank} for rank {late_rank} to {to_do}");
+            let key = NumberKey::new(NumberGroup::WaitingPairs, name);
             self.numbers.insert(key, Number { unit: "s", kind: NumberKind::Estimate, value });
         }
     }
@@ -179,12 +201,23 @@ impl Gathered {
     }
 }
 
-fn gathered(summary: &Summary, pairs: bool) -> Numbers {
+/// Who waits for whom, and to do what.
+type WaitingPair = (u32, u32, &'static str);
+
+fn key_of(pair: &PairWaiting) -> WaitingPair {
+    (pair.rank, pair.late_rank, pair.to_do())
+}
+
+/// `waiting`: the pairs of which one waits in some run; none if no pairs are compared.
+fn gathered(summary: &Summary, waiting: Option<&BTreeSet<WaitingPair>>) -> Numbers {
     let ranks = f64::from(summary.ranks.reduced.max(1));
     let mut of = Gathered { ranks, numbers: Numbers::new() };
     of.calls(&summary.calls);
-    of.peers(summary, pairs);
+    of.peers(summary, waiting.is_some());
     of.waiting(summary);
+    if let Some(pairs) = waiting {
+        of.waiting_pairs(summary, pairs);
+    }
     of.queues(&summary.queues());
     of.variables(&summary.pvars);
     of.resources(summary);
@@ -204,8 +237,11 @@ pub(super) fn numbers(
 ) -> (Vec<NumberDifference>, [BTreeSet<String>; 2]) {
     let ranks: BTreeSet<u32> = a.iter().chain(b).map(|run| run.ranks.expected).collect();
     let pairs = ranks.len() == 1 && ranks.iter().all(|ranks| *ranks <= PAIRS_UP_TO_RANKS);
+    let waiting = a.iter().chain(b).flat_map(|run| &run.message_waiting);
+    let waiting: BTreeSet<WaitingPair> = waiting.flat_map(|of| &of.pairs).map(key_of).collect();
+    let waiting = pairs.then_some(&waiting);
     let [a, b] =
-        [a, b].map(|side| side.iter().map(|run| gathered(run, pairs)).collect::<Vec<Numbers>>());
+        [a, b].map(|side| side.iter().map(|run| gathered(run, waiting)).collect::<Vec<Numbers>>());
     let known: BTreeMap<&NumberKey, Number> =
         a.iter().chain(&b).flatten().map(|(key, number)| (key, *number)).collect();
     let has_group = |run: &Numbers, group| run.keys().any(|key| key.group == group);

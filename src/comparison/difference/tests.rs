@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use gyan_results::{
-    Actor, CallSummary, ChangeVerdict, Number, NumberDifference, NumberGroup, PartKind, Statistic,
-    Statistics,
+    Actor, CallSummary, ChangeVerdict, MessageWaitingSummary, Number, NumberDifference,
+    NumberGroup, PairWaiting, PartKind, Statistic, Statistics,
 };
 
 use super::*;
@@ -320,6 +320,30 @@ fn memory_peers_and_variables_are_compared() {
     close(mean.number.b.as_ref().unwrap().mean, 9.0);
     assert!(number(&of, NumberGroup::Resources, "peak memory of a process").is_some());
     assert!(number(&of, NumberGroup::Calls, "MPI_Allreduce").is_none());
+}
+
+#[test]
+fn pairs_of_ranks_that_wait_longer_are_named() {
+    let waiting = |pairs: &[(u32, u32, f64)]| {
+        let pair = |&(rank, late_rank, waiting_s)| PairWaiting {
+            rank,
+            late_rank,
+            waiting_s,
+            waiting_error_s: Some(0.0),
+            ..PairWaiting::default()
+        };
+        let pairs = pairs.iter().map(pair).collect();
+        let waiting = MessageWaitingSummary { pairs, ..MessageWaitingSummary::default() };
+        Summary { message_waiting: Some(waiting), ..example() }
+    };
+    let of = of_one(waiting(&[(0, 1, 0.5)]), waiting(&[(3, 1, 2.0), (0, 1, 0.5)]));
+    let longer = number(&of, NumberGroup::WaitingPairs, "rank 3 for rank 1 to send").unwrap();
+    close(longer.number.change, 2.0);
+    let others = of.numbers.iter().filter(|of| of.group == NumberGroup::WaitingPairs);
+    assert_eq!(others.count(), 1);
+    // Where waiting was not measured, nothing is known.
+    let of = of_one(Summary { message_waiting: None, ..example() }, waiting(&[(3, 1, 2.0)]));
+    assert!(of.numbers.iter().all(|of| of.group != NumberGroup::WaitingPairs));
 }
 
 #[test]

@@ -368,7 +368,7 @@ fn noise(points: &[ScalePoint]) -> Option<f64> {
     statistics::median(&of)
 }
 
-/// Own code and functions make up the run time.
+/// Own code and functions make up the run time; waiting is in them.
 fn shares(rows: &mut [(ScaleRow, f64)]) {
     let is_part = |row: &ScaleRow| matches!(row.kind, ScaleKind::OwnCode | ScaleKind::Time);
     let last = |row: &ScaleRow, size: f64| {
@@ -380,7 +380,8 @@ fn shares(rows: &mut [(ScaleRow, f64)]) {
         .fold(0.0_f64, |most, point| most.max(point.size));
     let now: f64 = parts().map(|(row, _)| last(row, largest)).sum();
     let then: f64 = parts().map(|(_, expected)| expected.max(0.0)).sum();
-    for (row, expected) in rows.iter_mut().filter(|(row, _)| is_part(row)) {
+    let has_share = |row: &ScaleRow| is_part(row) || row.kind == ScaleKind::Waiting;
+    for (row, expected) in rows.iter_mut().filter(|(row, _)| has_share(row)) {
         row.share = (now > 0.0).then(|| last(row, largest) / now);
         row.target_share = (then > 0.0).then(|| expected.max(0.0) / then);
     }

@@ -68,7 +68,24 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<ScaleKey, Spread> {
         put(ScaleKind::Resource, name, Spread::over(statistic, unit, noise));
     }
     peers(summary, &mut put);
+    waiting(summary, &mut put);
     numbers
+}
+
+fn waiting(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let ranks = f64::from(summary.ranks.reduced.max(1));
+    let mut of = |name: &str, waiting_s: f64| {
+        let avg = waiting_s / ranks;
+        let spread = Spread { unit: Unit::Seconds, noise: NOISE, min: avg, avg, max: avg };
+        put(ScaleKind::Waiting, name, spread);
+    };
+    if !summary.waiting.is_empty() {
+        of("waiting in collectives", summary.waiting.iter().map(|of| of.waiting_s).sum());
+    }
+    if let Some(messages) = &summary.message_waiting {
+        of("waiting for late senders", messages.late_senders_s);
+        of("waiting for late receivers", messages.late_receivers_s);
+    }
 }
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {

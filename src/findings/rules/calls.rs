@@ -4,7 +4,7 @@ use gyan_results::CallSummary;
 
 use super::{COLLECTIVES, POLLS, RECEIVES, RuleMatch, WAITS, percent, rounded};
 use crate::findings::account::{Cause, Claim, Stake};
-use crate::findings::kinds::{FunctionKind, kind_of};
+use crate::findings::kinds::{FunctionKind, LOCK_COMPLETING, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, taken, time_of};
 use crate::words::{bytes, double, seconds};
@@ -88,19 +88,11 @@ pub(super) fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
 }
 
 pub(super) fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
-    const COMPLETING: &[&str] = &[
-        "MPI_Win_flush",
-        "MPI_Win_flush_all",
-        "MPI_Win_flush_local",
-        "MPI_Win_flush_local_all",
-        "MPI_Win_unlock",
-        "MPI_Win_unlock_all",
-    ];
     let names = || run.summary.calls.iter().map(|call| call.name.as_str());
     let accesses: Vec<&str> =
         names().filter(|name| kind_of(name) == FunctionKind::Accesses).collect();
     let Some(worst) = run.worst(&accesses) else { return Vec::new() };
-    let both = [&accesses, COMPLETING].concat();
+    let both = [&accesses, LOCK_COMPLETING].concat();
     let (number, time) = (run.count(&accesses), run.time(&both));
     let moved: f64 = run.sizes(&accesses).iter().map(|(.., bytes)| bytes).sum();
     let rate = run.each_second(number);
@@ -206,7 +198,7 @@ pub(super) fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
 /// The rank for which others wait nearly all the time of a collective, if it is one.
 fn waits_for(run: &RunFacts, function: &str) -> Option<u32> {
     const NEARLY_ALL: f64 = 0.8;
-    let of = run.waiting().iter().find(|of| of.function == function)?;
+    let of = run.summary.waiting_in(function)?;
     let last = of.last.first().filter(|last| last.waiting_share >= NEARLY_ALL)?;
     (of.waiting_s >= NEARLY_ALL * of.time_s).then_some(last.rank)
 }

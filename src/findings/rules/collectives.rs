@@ -1,6 +1,6 @@
 //! How is work shared out, and what do collectives cost?
 
-use gyan_results::{WaitingSummary, WaitsFor};
+use gyan_results::{WaitingSummary, WaitsFor, only_starts};
 
 use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent};
 use crate::findings::account::{Cause, Claim, Stake, uneven_s};
@@ -117,6 +117,8 @@ struct Lateness {
     /// The name of that as a number.
     evidence: &'static str,
     remedy: &'static str,
+    /// The same if the function only starts the operation.
+    remedy_of_request: &'static str,
 }
 
 const LAST: Lateness = Lateness {
@@ -124,6 +126,7 @@ const LAST: Lateness = Lateness {
     what: "waiting for the last rank",
     evidence: "waiting for the last rank",
     remedy: "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
+    remedy_of_request: "make the work before it more even, or do more between starting and completing it",
 };
 
 const LATE_ROOT: Lateness = Lateness {
@@ -132,6 +135,7 @@ const LATE_ROOT: Lateness = Lateness {
     evidence: "waiting for the root",
     remedy: "let the root call it before it works, or the others after they have worked, or use the nonblocking \
              collective",
+    remedy_of_request: "let the root start it before it works, or the others do more before they complete it",
 };
 
 const EARLY_ROOT: Lateness = Lateness {
@@ -139,6 +143,7 @@ const EARLY_ROOT: Lateness = Lateness {
     what: "the root's waiting for the last rank",
     evidence: "the root's waiting for the last rank",
     remedy: "let the root call it after it has worked, or do something else meanwhile (the nonblocking collective)",
+    remedy_of_request: "let the root do more before it completes it, or the others start it before they work",
 };
 
 pub(super) fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
@@ -154,7 +159,7 @@ pub(super) fn early_root(run: &RunFacts) -> Vec<RuleMatch> {
 }
 
 fn late(run: &RunFacts, lateness: &Lateness) -> Vec<RuleMatch> {
-    let Lateness { waits_for, what, evidence, remedy } = *lateness;
+    let Lateness { waits_for, what, evidence, remedy, remedy_of_request } = *lateness;
     // Barriers have a rule of their own.
     let those = run.waiting().iter().filter(|of| {
         of.function != "MPI_Barrier" && waits_for.contains(&WaitsFor::in_function(&of.function))
@@ -168,11 +173,14 @@ fn late(run: &RunFacts, lateness: &Lateness) -> Vec<RuleMatch> {
                 || "; the ranks come last in turn".to_owned(),
                 |last| format!(", mostly for rank {}", last.rank),
             );
-            let title = format!(
-                "{} of {} is {what}{who_text}",
-                percent(share),
-                run.with_place(&of.function)
-            );
+            let only_starts = only_starts(&of.function);
+            let place = run.with_place(&of.function);
+            let place = if only_starts {
+                in_calls_that_complete(run, &place)
+            } else {
+                format!("the time in {place}")
+            };
+            let title = format!("{} of {place} is {what}{who_text}", percent(share));
             let time = Time { seconds: of.waiting_s, error: of.waiting_error_s };
             let shown = "gyan report --waiting";
             let evidence = vec![
@@ -184,7 +192,7 @@ fn late(run: &RunFacts, lateness: &Lateness) -> Vec<RuleMatch> {
             ];
             let own_s = of.time_s - of.waiting_s;
             let advice = vec![
-                say(remedy),
+                say(if only_starts { remedy_of_request } else { remedy }),
                 say(format!(
                     "do not tune {}: what is no waiting of the calls that were compared is {}",
                     of.function,
@@ -193,16 +201,27 @@ fn late(run: &RunFacts, lateness: &Lateness) -> Vec<RuleMatch> {
             ];
             let functions = vec![of.function.clone()];
             let ranks = who.map(|last| last.rank).into_iter().collect();
-            let at_stake = Some(Stake::calls([of.function.as_str()], Cause::Waiting, time));
-            RuleMatch { title, at_stake, evidence, advice, functions, ranks }
+            let at_stake = if only_starts {
+                run.stake(WAITS, Cause::Waiting, time.at_most(run.time(WAITS).seconds))
+            } else {
+                Stake::calls([of.function.as_str()], Cause::Waiting, time)
+            };
+            RuleMatch { title, at_stake: Some(at_stake), evidence, advice, functions, ranks }
         })
         .collect()
 }
 
-/// Which share of all time in a function is waiting, if most of it is.
+/// The time in which ranks wait for an operation that a call only starts, in words. `started`: that call.
+fn in_calls_that_complete(run: &RunFacts, started: &str) -> String {
+    let waits: Vec<&str> = run.called(WAITS).map(|call| call.name.as_str()).collect();
+    format!("the time in {} for {started}", waits.join(" and "))
+}
+
+/// Which share of all time in a function is waiting, or in calls that complete what it starts, if most of it is.
 fn waits_mostly(run: &RunFacts, of: &WaitingSummary) -> Option<f64> {
     let all = time_of(run.call(&of.function)?);
-    let share = of.waiting_s / f64::max(all.seconds, of.time_s);
+    let all_s = if only_starts(&of.function) { 0.0 } else { all.seconds };
+    let share = of.waiting_s / f64::max(all_s, of.time_s);
     (share > 0.6).then_some(share)
 }
 

@@ -2,6 +2,7 @@
 
 use gyan_results::{Class, Evidence, Measure, Quantity, QueueRow, QueueSource};
 
+use super::partners::compared;
 use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
@@ -133,56 +134,56 @@ pub(super) fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     }]
 }
 
-pub(super) fn late(run: &RunFacts, quantity: Quantity) -> Vec<RuleMatch> {
+/// The sum over queues of what some of them tell.
+fn total(rows: &[&QueueRow], value: fn(&QueueRow) -> Option<f64>) -> f64 {
+    rows.iter().filter_map(|row| value(row)).sum()
+}
+
+/// Receives that waited for their messages, by what the library tells of them.
+pub(super) fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
     let shown = "gyan report --queues";
-    let is_senders = quantity == Quantity::LateSenders;
-    let rows: Vec<&QueueRow> = run.queue(quantity).collect();
-    let total = |value: fn(&QueueRow) -> Option<f64>| -> f64 {
-        rows.iter().filter_map(|row| value(row)).sum()
-    };
-    let (number, of) = (total(|row| row.number), total(|row| row.of));
-    let functions: Vec<&str> = [SENDS, RECEIVES, WAITS].concat();
-    let worst = run.worst(&[RECEIVES, WAITS].concat());
+    let rows: Vec<&QueueRow> = run.queue(Quantity::LateSenders).collect();
     let Some(first) = rows.first() else { return Vec::new() };
-    if is_senders {
-        let waited_s = total(|row| row.total);
-        let in_calls = run.time(&[RECEIVES, WAITS].concat());
-        let wait_s = waited_s.min(in_calls.seconds);
-        if run.share(wait_s) < 0.05 {
-            return Vec::new();
-        }
-        let place = worst.map(|call| run.with_place(&call.name)).unwrap_or_default();
-        let share = percent(run.share(wait_s));
-        let title = format!("receivers wait for late senders {share} of the run, most in {place}");
-        let wait = estimated("waiting for late senders", waited_s, "s", shown);
-        let evidence = vec![
-            Evidence { known: first.fidelity, ..wait },
-            Evidence {
-                known: first.fidelity,
-                ..estimated("receives that waited", number, "", shown)
-            },
-            taken("time in receives and waits", in_calls, "gyan report"),
-        ];
-        let advice = vec![
-            say("send earlier, or give the receivers something to do meanwhile"),
-            command("see which calls wait", "gyan report --sites DIR"),
-        ];
-        let functions = worst.map(|call| call.name.clone()).into_iter().collect();
-        let wait = in_calls.at_most(wait_s);
-        let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, wait));
-        return vec![RuleMatch {
-            title,
-            at_stake,
-            evidence,
-            advice,
-            functions,
-            ..RuleMatch::default()
-        }];
+    let functions = [RECEIVES, WAITS].concat();
+    let waited_s = total(&rows, |row| row.total);
+    let in_calls = run.time(&functions);
+    let wait_s = waited_s.min(in_calls.seconds);
+    if run.share(wait_s) < 0.05 {
+        return Vec::new();
     }
+    let worst = run.worst(&functions);
+    let place = worst.map(|call| run.with_place(&call.name)).unwrap_or_default();
+    let share = percent(run.share(wait_s));
+    let title = format!("receivers wait for late senders {share} of the run, most in {place}");
+    let wait = estimated("waiting for late senders", waited_s, "s", shown);
+    let number = total(&rows, |row| row.number);
+    let evidence = vec![
+        Evidence { known: first.fidelity, ..wait },
+        Evidence { known: first.fidelity, ..estimated("receives that waited", number, "", shown) },
+        taken("time in receives and waits", in_calls, "gyan report"),
+    ];
+    let advice = vec![
+        say("send earlier, or give the receivers something to do meanwhile"),
+        command("see which calls wait", "gyan report --sites DIR"),
+    ];
+    let at_stake = Some(run.stake(&functions, Cause::Any, in_calls.at_most(wait_s)));
+    let functions = worst.map(|call| call.name.clone()).into_iter().collect();
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
+}
+
+/// Messages that came before their receive. Where it is known how long senders waited for receivers, that says more.
+pub(super) fn unexpected(run: &RunFacts) -> Vec<RuleMatch> {
+    let shown = "gyan report --queues";
+    let rows: Vec<&QueueRow> = run.queue(Quantity::LateReceivers).collect();
+    let Some(first) = rows.first().filter(|_| compared(run.summary).is_none()) else {
+        return Vec::new();
+    };
+    let (number, of) = (total(&rows, |row| row.number), total(&rows, |row| row.of));
     let waits: f64 = run.queue(Quantity::UnexpectedTime).filter_map(|row| row.total).sum();
     if of <= 0.0 || number < 0.3 * of || run.share(waits) < 0.05 {
         return Vec::new();
     }
+    let functions: Vec<&str> = [SENDS, RECEIVES, WAITS].concat();
     let time = run.time(&functions);
     let title =
         format!("{} of the messages come before their receive is posted", percent(number / of));

@@ -88,8 +88,8 @@ pub(crate) const RULES: &[Rule] = rules! {
     "wrong-order": Program, "the waiting while a message is there", partners::wrong_order;
     "late-senders": Program, "the waiting of receives, or the load balance",
         partners::late_senders;
-    "late-receivers": Program, "the number of unexpected messages",
-        partners::late_receivers;
+    "late-receivers": Program, "the waiting of sends", partners::late_receivers;
+    "unexpected-messages": Program, "the number of unexpected messages", messages::unexpected;
     "small-messages": Program, "the number of messages", messages::small_messages;
     "waiting": Program, "the waiting in that function; a barrier before it would take it over",
         collectives::waiting;

@@ -2,7 +2,7 @@
 //! those tell nothing either, only the time in receives and waits is known.
 
 use gyan_results::{
-    Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity, Summary,
+    Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity, Summary, only_starts,
 };
 
 use super::{RECEIVES, RuleMatch, SENDS, WAITS, messages, percent};
@@ -29,13 +29,12 @@ const MOST: f64 = 0.5;
 pub(super) fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, MessageDirection::Sent).unwrap_or_else(|| {
         let is_told = run.queue(Quantity::LateSenders).next().is_some();
-        if is_told { messages::late(run, Quantity::LateSenders) } else { unexplained(run) }
+        if is_told { messages::late_senders(run) } else { unexplained(run) }
     })
 }
 
 pub(super) fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
-    late(run, MessageDirection::Received)
-        .unwrap_or_else(|| messages::late(run, Quantity::LateReceivers))
+    late(run, MessageDirection::Received).unwrap_or_default()
 }
 
 /// How long ranks waited for each other, where enough messages were compared.
@@ -77,8 +76,8 @@ pub(super) fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
     let share = percent(run.share(wait.seconds));
     let place = run.with_place_of(&pair.waits);
     let title = format!(
-        "messages are received in the wrong order: {share} of the run, ranks wait for one while the one that they receive \
-         next is there, most rank {rank} for rank {late_rank} in {place}"
+        "messages are received in the wrong order: for {share} of the run, ranks wait for one while the one that they \
+         receive next is there, mostly rank {rank} for rank {late_rank} in {place}"
     );
     let what = "waiting while the next message was there";
     let mut evidence = vec![waited(what, waiting.wrong_order_s, error)];
@@ -125,7 +124,8 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
     let functions = [own, WAITS].concat();
     let in_calls = run.time(&functions);
     let wait = Time { seconds: waiting_s, error }.at_most(in_calls.seconds);
-    let mut pairs = waiting.pairs.iter().filter(|pair| pair.late == late);
+    let of_messages = waiting.pairs.iter().filter(|pair| pair.signal.is_none());
+    let mut pairs = of_messages.filter(|pair| pair.late == late);
     let (first, next) = (pairs.next(), pairs.next());
     let Some(pair) = first.filter(|_| run.share(wait.seconds) >= LEAST_SHARE) else {
         return Some(Vec::new());
@@ -142,8 +142,8 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
     } else {
         let share = percent(run.share(wait.seconds));
         format!(
-            "ranks wait for {whom} {share} of the run, most ({longest}) rank {rank} for rank {late_rank}, {there} {place} for \
-             {late_place}"
+            "ranks wait for {whom} {share} of the run; longest: rank {rank} waits {longest} for rank {late_rank}, {there} \
+             {place} for {late_place}"
         )
     };
     let mut evidence = vec![waited(&format!("waiting for {whom}"), waiting_s, error)];
@@ -164,7 +164,11 @@ fn late(run: &RunFacts, late: MessageDirection) -> Option<Vec<RuleMatch>> {
 /// Receives and waits take long, and nothing tells whether for late senders or for their transfer.
 fn unexplained(run: &RunFacts) -> Vec<RuleMatch> {
     let functions = [RECEIVES, WAITS].concat();
-    let in_calls = run.time(&functions);
+    // How much of it is for nonblocking collectives is known.
+    let of_collectives = run.waiting().iter().filter(|of| only_starts(&of.function));
+    let known_s: f64 = of_collectives.map(|of| of.time_s).sum();
+    let all = run.time(&functions);
+    let in_calls = all.at_most(all.seconds - known_s);
     let Some(worst) =
         run.worst(&functions).filter(|_| run.share(in_calls.seconds) >= LEAST_UNEXPLAINED)
     else {

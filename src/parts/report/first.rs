@@ -81,9 +81,10 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
     let least = if is_all { peers.clone().min()? } else { 0 };
     let most = peers.max()?;
     let peers = match (least, most) {
-        (0, most) => line!["each rank to at most ", most, " rank", plural(most)],
-        (least, most) if least == most => line!["each rank to ", most, " rank", plural(most)],
-        (least, most) => line!["each rank to ", least, " to ", most, " ranks"],
+        (0, most) => line!["at most ", most, " rank", plural(most)],
+        (least, most) if least == most => line![most, " rank", plural(most)],
+        (least, most) if least + 1 == most => line![least, " or ", most, " ranks"],
+        (least, most) => line![least, " to ", most, " ranks"],
     };
     let itself = if most >= u64::from(summary.ranks.expected) { ", also to itself" } else { "" };
     let size = bytes(moved / number);
@@ -97,7 +98,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
         all,
         " of ",
         size,
-        " on average, ",
+        " on average, each rank sends to ",
         peers,
         itself,
         eager,

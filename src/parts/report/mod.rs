@@ -60,7 +60,8 @@ fn in_every_format<'r>(of: &'r ReportInput, view: View<'r>) -> Presentation<'r> 
 fn with_answers(of: &ReportInput) -> Summary {
     let Answers { efficiencies, findings, .. } = of.answers();
     let (efficiencies, findings) = (efficiencies.clone(), findings.clone());
-    Summary { efficiencies, findings, ..of.summary.clone() }
+    let critical_path = waiting::critical_path(of).cloned();
+    Summary { efficiencies, findings, critical_path, ..of.summary.clone() }
 }
 
 /// What fits on a screen, the answers first.
@@ -72,7 +73,9 @@ pub(crate) fn first_screen<'r>(of: &'r ReportInput) -> View<'r> {
         view.sections.extend(calls(&summary.calls, &ShareOf::run(summary), false));
     }
     view.sections.extend(watch::sites(watched, remarks, false));
-    view.sections.push(first::lines(summary, of.queues(), of.eager()));
+    let mut lines = first::lines(summary, of.queues(), of.eager());
+    lines.notes.splice(0..0, waiting::first(of));
+    view.sections.push(lines);
     view
 }
 

@@ -283,11 +283,17 @@ impl<'a> SummaryRows<'a, '_> {
         self.sum(about("messages"), of.messages)?;
         self.sum(about("paired"), of.paired)?;
         self.sum(about("compared"), of.compared)?;
+        if let Some(epochs) = of.lock_epochs_compared {
+            self.sum(about("lock_epochs_compared"), epochs)?;
+        }
         for (measure, seconds) in [
             ("late_senders_s", Some(of.late_senders_s)),
             ("late_senders_error_s", of.late_senders_error_s),
             ("late_receivers_s", Some(of.late_receivers_s)),
             ("late_receivers_error_s", of.late_receivers_error_s),
+            ("signals_s", of.signals_s),
+            ("signals_error_s", of.signals_error_s),
+            ("lock_calls_compared_s", of.lock_calls_compared_s),
         ] {
             let Some(seconds) = seconds else { continue };
             self.sum(about(measure), seconds)?;

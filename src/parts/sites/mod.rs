@@ -61,12 +61,12 @@ pub(crate) struct MainPlace {
 }
 
 impl MainPlace {
-    /// `at halo.c:42`, or `(most at halo.c:42: 21 %)` behind the name of the function.
+    /// `at halo.c:42`, or `(21 % of its time at halo.c:42)` behind the name of the function.
     pub(crate) fn in_words(&self) -> String {
         if self.share >= NEARLY_ALL {
             format!("at {}", self.place)
         } else {
-            format!("(most at {}: {:.0} %)", self.place, 100.0 * self.share)
+            format!("({:.0} % of its time at {})", 100.0 * self.share, self.place)
         }
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn a_place_stands_for_its_function_from_nine_tenths_of_the_time_on() {
         let place = |share| MainPlace { place: "solve.c:12".into(), share };
         assert_eq!(place(0.9).in_words(), "at solve.c:12");
-        assert_eq!(place(0.21).in_words(), "(most at solve.c:12: 21 %)");
+        assert_eq!(place(0.21).in_words(), "(21 % of its time at solve.c:12)");
         assert_eq!(place(0.21).in_short(28), "solve.c:12 (21 %)");
         assert_eq!(place(0.21).in_short(14), "solv... (21 %)");
     }

@@ -9,7 +9,7 @@ use crate::document::page::pictures::{Chart, Matrix, MatrixWords, Picture};
 use crate::document::value::{line, share};
 use crate::parts::matrix::{MatrixEntry, binned, by_member};
 
-use super::messages::of_both_sides;
+use super::messages::{all_s, of_both_sides};
 
 const WAITED: MatrixWords = MatrixWords {
     rows: "ranks that wait",
@@ -22,6 +22,10 @@ const WAITED: MatrixWords = MatrixWords {
         "ROW| waited |CELL| for |COLUMN| to send",
         "ROW| waited |CELL| for |COLUMN| to receive",
         "ROW| waited |CELL| for |COLUMN| to send and to receive",
+        "ROW| waited |CELL| for |COLUMN| in one-sided synchronisation",
+        "ROW| waited |CELL| for |COLUMN| to send and in one-sided synchronisation",
+        "ROW| waited |CELL| for |COLUMN| to receive and in one-sided synchronisation",
+        "ROW| waited |CELL| for |COLUMN| to send, to receive and in one-sided synchronisation",
     ],
 };
 /// If a smaller share of the waiting is in the pairs, it is not for rounding.
@@ -44,9 +48,10 @@ pub(super) fn chart(summary: &Summary) -> Option<Chart<'_>> {
 fn who_for_whom(waiting: &MessageWaitingSummary, ranks: usize) -> Option<Matrix> {
     let entry = |pair: &PairWaiting| {
         let waited = Duration::try_from_secs_f64(pair.waiting_s).ok()?;
-        let kind = match pair.late {
-            MessageDirection::Sent => 1,
-            MessageDirection::Received => 2,
+        let kind = match (pair.signal, pair.late) {
+            (Some(_), _) => 4,
+            (None, MessageDirection::Sent) => 1,
+            (None, MessageDirection::Received) => 2,
         };
         Some(MatrixEntry {
             row: pair.rank as usize,
@@ -64,7 +69,7 @@ fn who_for_whom(waiting: &MessageWaitingSummary, ranks: usize) -> Option<Matrix>
 fn not_shown(waiting: &MessageWaitingSummary) -> Option<Value<'_>> {
     let pairs = &waiting.pairs;
     let shown_s: f64 = pairs.iter().map(|pair| pair.waiting_s).sum();
-    let part = shown_s / (waiting.late_senders_s + waiting.late_receivers_s);
+    let part = shown_s / all_s(waiting);
     let longest = line!["Only the ", pairs.len(), " pairs of ranks that waited longest are shown"];
     (part < ALL_OF_IT).then(|| line![longest, ", with ", share(part), " of the waiting"])
 }

@@ -1,26 +1,29 @@
 //! How much of the time in collectives is waiting, and for whom? How long do ranks wait for messages (`messages`), and which
-//! for which (`matrix`)?
+//! for which (`matrix`)? Which ranks is the critical path on (`path`)?
 
 mod matrix;
 mod messages;
+mod path;
+mod rows;
 
 use gyan_results::{
     CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary, WaitsFor,
+    only_starts,
 };
 
-use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{BARS_AT_MOST, PageBlock};
 use crate::document::value::{Amount, Bound, line, row, seconds, share};
-use crate::document::{Data, Document, Presentation, Section, Value, View, cut, numbers, texts};
+use crate::document::{Document, Presentation, Section, Value, View, cut, numbers, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
 
-pub(super) use messages::MESSAGES;
+pub(super) use path::{PATH, critical_path, first};
+use rows::{Waits, rows};
 
-/// Collectives.
+/// Waiting in collectives and in messages.
 pub(super) const WAITING: Part = Part {
     option: Some(PartOption::new(
         "waiting",
@@ -28,9 +31,11 @@ pub(super) const WAITING: Part = Part {
          for whom; and who waits for whom in messages",
         show,
     )),
-    table: Some(SummaryTable::new("summary_waiting", "collective and communicator", |of| {
-        Some(rows(&of.summary.waiting))
-    })),
+    table: Some(SummaryTable::new(
+        "summary_waiting",
+        "collective and communicator, and pair of ranks of which one waited for the other in messages",
+        |of| Some(rows(Waits::new(of))),
+    )),
     block: Some(block),
 };
 
@@ -44,7 +49,8 @@ fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
         ));
     }
     let view = view(of, of.all);
-    Ok(Presentation { view, rows: rows(waiting), document: Document::new(waiting) })
+    let document = Document::new(Waits::new(of));
+    Ok(Presentation { view, rows: rows(Waits::new(of)), document })
 }
 
 /// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
@@ -65,6 +71,7 @@ fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
     subtitle.extend(messages::longest(of));
+    subtitle.extend(path::sentence(of));
     let functions = &summary.waiting;
     let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
     let mut rows: Vec<OnCommunicator> = rows.collect();
@@ -99,6 +106,7 @@ pub(crate) fn sentences<'r>(of: &'r ReportInput) -> Option<Section<'r>> {
     notes.extend(
         in_messages.into_iter().flat_map(|(longest, all)| [longest, messages::totals(all)]),
     );
+    notes.extend(path::sentence(of));
     if notes.is_empty() {
         return None;
     }
@@ -109,7 +117,8 @@ pub(crate) fn sentences<'r>(of: &'r ReportInput) -> Option<Section<'r>> {
 fn sentence(of: &WaitingSummary) -> Value<'_> {
     let part = (of.calls_not_compared > 0).then(|| line![" in ", of.calls, " calls"]);
     let waiting = waited(of.waiting_s, of.waiting_error_s, of.ranks_missing);
-    let of_which = line![&of.function, ": ", seconds(of.time_s), part.unwrap_or("".into())];
+    let place = if only_starts(&of.function) { " where it is completed" } else { "" };
+    let of_which = line![&of.function, ": ", seconds(of.time_s), part.unwrap_or("".into()), place];
     line![of_which, ", of which ", waiting, " is waiting", for_whom(&of.last)]
 }
 
@@ -135,7 +144,7 @@ pub(crate) fn waited_for(summary: &Summary, function: &str) -> Option<WaitedFor>
     const MUCH: f64 = 0.2;
     let time_s = summary.calls.iter().find(|call| call.name == function)?.time_s.as_ref()?;
     let is_much = |waiting_s: f64| waiting_s >= MUCH * time_s.sum.as_f64();
-    if let Some(of) = summary.waiting.iter().find(|of| of.function == function) {
+    if let Some(of) = summary.waiting_in(function) {
         return is_much(of.waiting_s).then(|| most_waited_for(&of.last)).flatten();
     }
     let of = summary.message_waiting.iter().flat_map(|of| &of.functions);
@@ -194,7 +203,14 @@ fn table<'a>(
         notes.push(line![compared, " of ", calls, " calls were timed on all ranks", error]);
     }
     for of in functions.iter().filter(|of| of.calls_not_compared > 0) {
-        let why = " more calls are not compared: on communicators of one rank or of two groups, or of too many";
+        let why = match &*of.function {
+            "MPI_Win_fence" => {
+                " more calls are not compared: with MPI_MODE_NOPRECEDE, or on windows of one rank, or of too many"
+            }
+            _ => {
+                " more calls are not compared: on communicators of one rank or of two groups, or of too many"
+            }
+        };
         notes.push(line![&of.function, ": ", of.calls_not_compared, why]);
     }
     if functions.iter().any(|of| of.ranks_missing) {
@@ -213,6 +229,11 @@ fn table<'a>(
 
 /// What WAITING is in a function, in words.
 fn how_waiting_is_known(function: &str) -> &'static str {
+    if only_starts(function) {
+        return "TIME of a nonblocking function such as MPI_Ibcast is that of the calls that complete it (MPI_Wait), and \
+                WAITING the part of it until those that a rank waits for have started the operation; a call that \
+                completes several counts for the one with the longest waiting";
+    }
     match WaitsFor::in_function(function) {
         WaitsFor::All => {
             "WAITING in MPI_Barrier, MPI_Allreduce and their kin is how much longer ranks took for a call than the \
@@ -269,52 +290,6 @@ fn by_rank<'a>(rows: &[OnCommunicator<'a>]) -> Option<Section<'a>> {
     columns.extend(numbers(["MIN (RANK)", "AVERAGE", "MAX (RANK)"]));
     let title = "Waiting by rank".into();
     (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
-}
-
-fn rows(functions: &[WaitingSummary]) -> Data<'_> {
-    Data::new(functions.iter().flat_map(|of| {
-        let each = of.communicators.iter().map(move |on| (of, Some(on)));
-        std::iter::once((of, None)).chain(each)
-    }))
-}
-
-/// The rank for which others waited longest, if any did.
-fn last(last: &[LastRank]) -> Option<&LastRank> {
-    last.first().filter(|last| last.waiting_share > 0.0)
-}
-
-/// A function on a communicator, or on all of them.
-type WaitingRow<'a> = (&'a WaitingSummary, Option<&'a CommunicatorWaiting>);
-
-columns! { &(of, on) in WaitingRow<'_>;
-    required(function: Text) => &of.function,
-    // Empty for all of them.
-    column(communicator: Text) => on.map(|on| &on.communicator),
-    column(members: Text) => on.map(|on| &on.members),
-    column(ordinal: Integer) => on.map(|on| u64::from(on.ordinal)),
-    column(size: Integer) => on.map(|on| u64::from(on.size)),
-    column(ranks: Text) => on.map(|on| &on.ranks),
-    required(calls: Integer) => on.map_or(of.calls, |on| on.calls),
-    // How many of the calls were timed on every rank.
-    column(compared: Integer) => on.map(|on| on.compared),
-    required(time_s: Double) => on.map_or(of.time_s, |on| on.time_s),
-    required(waiting_s: Double) => on.map_or(of.waiting_s, |on| on.waiting_s),
-    column(waiting_error_s: Double) => on.map_or(of.waiting_error_s, |on| on.waiting_error_s),
-    required(transfer_s: Double) =>
-        on.map_or(of.time_s - of.waiting_s, |on| on.time_s - on.waiting_s),
-    // The rank for which others waited longest, and its share of the waiting.
-    column(last_rank: Integer) =>
-        last(on.map_or(&of.last, |on| &on.last)).map(|last| Value::Rank(last.rank)),
-    column(last_waiting_share: Double) =>
-        last(on.map_or(&of.last, |on| &on.last)).map(|last| last.waiting_share),
-    // The ranks of a communicator, when all timed the same calls.
-    column(waiting_min_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.min_s),
-    column(waiting_min_rank: Integer) =>
-        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.min_rank)),
-    column(waiting_avg_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.avg_s),
-    column(waiting_max_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.max_s),
-    column(waiting_max_rank: Integer) =>
-        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.max_rank)),
 }
 
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {

@@ -11,55 +11,60 @@ use crate::common::{BED, MPICH, Mpi, OPENMPI, Outcome, Profiled, gyan, root, run
 use crate::matrix::{self, Column};
 
 const RANKS: usize = 3;
-/// Messages of `pairs.c`.
+/// Messages of `pairs.c`, and with its arguments `further` and `both`.
 const MESSAGES: u64 = 7 * 100;
+const FURTHER: u64 = 5 * 100;
+const BOTH: u64 = 4 * 100;
 
 /// Of the program's sums, so much may be different: the two read their clocks one after the other.
 const OFF: f64 = 0.05;
 const OFF_S: f64 = 0.01;
 
+/// They have MPI 3.1.
+const LACK_ISENDRECV: [&str; 2] = ["openmpi4", "openmpi-spc"];
+
 type Truth = (u32, u32, MessageDirection, f64);
 
 /// What the program saw, and what gyan found, which is the same.
-fn checked(run: &Profiled, what: &str) -> (Vec<Truth>, MessageWaitingSummary) {
+fn checked(run: &Profiled, messages: u64, what: &str) -> (Vec<Truth>, MessageWaitingSummary) {
     assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
     let found = summary(&run.profiles()).message_waiting.unwrap();
-    assert_eq!(
-        (found.messages, found.paired, found.compared),
-        (MESSAGES, MESSAGES, MESSAGES),
-        "{what}"
-    );
-    let truth: Vec<Truth> = run
+    assert_eq!([found.messages, found.paired, found.compared], [messages; 3], "{what}");
+    let truth: Vec<(Truth, f64)> = run
         .outcome
         .stdout
         .lines()
         .map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
-            let [rank, late_rank, late, seconds] = words[..] else { panic!("{what} {line}") };
+            let [rank, late_rank, late, seconds, at_most] = words[..] else {
+                panic!("{what} {line}")
+            };
             let late = match late {
                 "send" => MessageDirection::Sent,
                 _ => MessageDirection::Received,
             };
-            let seconds = seconds.parse().unwrap();
-            (rank.parse().unwrap(), late_rank.parse().unwrap(), late, seconds)
+            let [seconds, at_most] = [seconds, at_most].map(|word| word.parse::<f64>().unwrap());
+            ((rank.parse().unwrap(), late_rank.parse().unwrap(), late, seconds), at_most)
         })
         .collect();
-    let mut total = 0.0;
-    for &(rank, late_rank, late, seconds) in &truth {
+    let (mut total, mut total_at_most) = (0.0, 0.0);
+    for &((rank, late_rank, late, seconds), at_most) in &truth {
         let is_it =
             |pair: &&PairWaiting| (pair.rank, pair.late_rank, pair.late) == (rank, late_rank, late);
         let waiting_s = found.pairs.iter().find(is_it).map_or(0.0, |pair| pair.waiting_s);
-        let off_s = (waiting_s - seconds).abs();
+        let off_s = (seconds - waiting_s).max(waiting_s - at_most.max(seconds));
         assert!(
             off_s <= OFF * seconds + OFF_S,
-            "{what} rank {rank} for {late_rank} {late:?}: {waiting_s} instead of {seconds}: {found:?}"
+            "{what} rank {rank} for {late_rank} {late:?}: {waiting_s} instead of {seconds} to {at_most}: {found:?}"
         );
         total += seconds;
+        total_at_most += at_most.max(seconds);
     }
     let all_s = found.late_senders_s + found.late_receivers_s;
-    assert!((all_s - total).abs() <= OFF * total + 4.0 * OFF_S, "{what} {all_s} {total}");
+    let off_s = (total - all_s).max(all_s - total_at_most);
+    assert!(off_s <= OFF * total + 4.0 * OFF_S, "{what} {all_s} {total} {total_at_most}");
     assert_eq!((found.late_senders_error_s, found.late_receivers_error_s), (Some(0.0), Some(0.0)));
-    (truth, found)
+    (truth.into_iter().map(|(truth, _)| truth).collect(), found)
 }
 
 /// The longest waiting is that of the program, for the same rank, and it is known where, whatever else the machine did.
@@ -86,23 +91,56 @@ fn ran(mpi: Mpi, program: &[&str], settings: &[(&str, &str)]) -> Profiled {
 fn pairs_are_found(mpi: Mpi) {
     let run = ran(mpi, &[], &[]);
     let what = format!("{mpi:?}");
-    let (truth, found) = checked(&run, &what);
+    let (truth, found) = checked(&run, MESSAGES, &what);
     is_late(&truth, &found, [0, 1], &what);
-    let row = |(pattern, late): (&str, MessageDirection)| {
-        let injected = truth.iter().find(|of| (of.0, of.1, of.2) == (0, 1, late)).unwrap();
-        let pair = found.pairs.iter().find(|pair| pair.rank == 0 && pair.late == late).unwrap();
-        InjectedWait {
-            pattern: pattern.into(),
-            mpi: mpi.name.into(),
-            injected_s: injected.3,
-            found_s: pair.waiting_s,
-            late_rank: pair.late_rank,
-            place: pair.waits.function.clone(),
-        }
-    };
     let patterns =
         [("late sender", MessageDirection::Sent), ("late receiver", MessageDirection::Received)];
-    waits::keep("pairs", mpi.name, &patterns.map(row));
+    let rows = patterns.map(|(pattern, late)| injected(mpi, pattern, late, &truth, &found));
+    waits::keep("pairs", mpi.name, &rows);
+}
+
+/// Of rank 0 for rank 1.
+fn injected(
+    mpi: Mpi,
+    pattern: &str,
+    late: MessageDirection,
+    truth: &[Truth],
+    found: &MessageWaitingSummary,
+) -> InjectedWait {
+    let injected = truth.iter().find(|of| (of.0, of.1, of.2) == (0, 1, late)).unwrap();
+    let pair = found.pairs.iter().find(|pair| pair.rank == 0 && pair.late == late).unwrap();
+    InjectedWait {
+        pattern: pattern.into(),
+        mpi: mpi.name.into(),
+        injected_s: injected.3,
+        found_s: pair.waiting_s,
+        late_rank: pair.late_rank,
+        place: pair.waits.function.clone(),
+    }
+}
+
+/// Messages that are probed, from any rank or with any tag, and those of persistent operations.
+#[test]
+#[ignore = "measures: scripts/test runs it alone"]
+fn a_message_is_known_however_it_is_received() {
+    for mpi in BED {
+        let run = ran(mpi, &["further"], &[]);
+        let (truth, found) = checked(&run, FURTHER, &format!("{mpi:?}"));
+        let pattern = "late sender, further receives";
+        let row = injected(mpi, pattern, MessageDirection::Sent, &truth, &found);
+        waits::keep("further", mpi.name, &[row]);
+    }
+}
+
+/// One request stands for a message that is sent and one that is received.
+#[test]
+fn both_messages_of_one_request_are_compared() {
+    for mpi in BED.into_iter().filter(|mpi| !LACK_ISENDRECV.contains(&mpi.name)) {
+        let run = ran(mpi, &["both"], &[]);
+        let (truth, found) = checked(&run, BOTH, &format!("{mpi:?}"));
+        let longest = truth.iter().map(|of| of.3).fold(0.0, f64::max);
+        assert!(longest > 0.0, "{mpi:?} {truth:?} {found:?}");
+    }
 }
 
 #[test]
@@ -117,7 +155,7 @@ fn ranks_are_those_of_the_world_whatever_the_communicator() {
     for mpi in [OPENMPI, MPICH] {
         let run = ran(mpi, &["reverse"], &[]);
         let what = format!("{mpi:?} in reverse order");
-        let (truth, found) = checked(&run, &what);
+        let (truth, found) = checked(&run, MESSAGES, &what);
         is_late(&truth, &found, [2, 1], &what);
     }
 }

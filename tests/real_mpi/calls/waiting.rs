@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use gyan_results::{
-    CommunicatorWaiting, RankProfile, Reduction, Summary, Waiting, WaitingSummary, rank_file_name,
+    CommunicatorWaiting, LastRank, RankProfile, Reduction, Summary, Waiting, WaitingSummary,
+    WaitsFor, rank_file_name,
 };
 
 use super::waits::{self, InjectedWait};
@@ -198,64 +199,99 @@ fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() 
 }
 
 /// The ranks that come late in `tests/programs/rooted.c`: on `MPI_COMM_WORLD`, and of 3 ranks in reverse order.
-const LATE: [(&str, [u32; 2]); 5] = [
-    ("MPI_Bcast", [1, 1]),
-    ("MPI_Scatter", [1, 1]),
-    ("MPI_Reduce", [0, 0]),
-    ("MPI_Gather", [0, 0]),
-    ("MPI_Scan", [0, 2]),
+const LATE: [LateRank; 5] = [
+    ("late root", "MPI_Bcast", [1, 1]),
+    ("late root", "MPI_Scatter", [1, 1]),
+    ("early root", "MPI_Reduce", [0, 0]),
+    ("early root", "MPI_Gather", [0, 0]),
+    ("late rank before", "MPI_Scan", [0, 2]),
 ];
+/// The same with `nonblocking`.
+const LATE_TO_START: [LateRank; 7] = [
+    ("late root", "MPI_Ibcast", [1, 1]),
+    ("late root", "MPI_Iscatter", [1, 1]),
+    ("early root", "MPI_Ireduce", [0, 0]),
+    ("early root", "MPI_Igather", [0, 0]),
+    ("late rank before", "MPI_Iscan", [0, 2]),
+    ("late rank", "MPI_Iallreduce", [0, 0]),
+    ("late rank", "MPI_Ibarrier", [0, 0]),
+];
+
+/// Seconds that ranks wait at least: with two of the nonblocking ones they work for 10 of the 50 ms.
+const INJECTED_S: f64 = 0.75;
+
+/// The pattern, the function, and who is late.
+type LateRank = (&'static str, &'static str, [u32; 2]);
 
 /// The program says how long ranks waited, from its own clock.
 fn late_ranks_are_found(
     what: &str,
     outcome: &Outcome,
     profiles: &[RankProfile],
+    late: &[LateRank],
     order: usize,
 ) -> Vec<(f64, WaitingSummary)> {
     assert_eq!(outcome.code, 0, "{what} {}", outcome.stderr);
     let summary = summary(profiles);
-    let found = |(function, late): (&str, [u32; 2])| {
+    let found = |&(_, function, late): &LateRank| {
         let mut words = outcome.stdout.lines().filter_map(|line| line.split_once(' '));
         let (_, said) = words.find(|(name, _)| *name == function).unwrap();
         let truth_s: f64 = said.trim().parse().unwrap();
         let of = summary.waiting.iter().find(|of| of.function == function).unwrap();
         let what = format!("{what} {truth_s} {of:?}");
-        assert!(truth_s > 0.9, "{what}");
+        assert!(truth_s > INJECTED_S, "{what}");
         assert!((of.waiting_s - truth_s).abs() < 0.15 * truth_s, "{what}");
-        assert_eq!(of.last[0].rank, late[order], "{what}");
+        // Where each waits for all others, ranks that the system does not let run can delay them for longer.
+        let is_it = |last: &&LastRank| last.rank == late[order];
+        let late = of.last.iter().find(is_it).unwrap_or_else(|| panic!("{what}"));
+        assert!(late.waiting_share * of.waiting_s > INJECTED_S, "{what}");
+        if WaitsFor::in_function(function) != WaitsFor::All {
+            assert_eq!(of.last[0].rank, late.rank, "{what}");
+        }
         (truth_s, of.clone())
     };
-    LATE.into_iter().map(found).collect()
+    late.iter().map(found).collect()
+}
+
+/// Keeps for the table of docs/waiting.md what was found on two ranks.
+fn rooted_is_found(mpi: Mpi, name: &str, arguments: &[&str], late: &[LateRank]) {
+    let run = Profiled::run(mpi, 2, &[&["rooted"], arguments].concat(), &NOTHING_ELSE);
+    let found = late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), late, 0);
+    let row = |(&(pattern, function, late_rank), (injected_s, of)): (
+        &LateRank,
+        &(f64, WaitingSummary),
+    )| {
+        InjectedWait {
+            pattern: pattern.into(),
+            mpi: mpi.name.into(),
+            injected_s: *injected_s,
+            found_s: of.waiting_s,
+            late_rank: late_rank[0],
+            place: function.into(),
+        }
+    };
+    let rows: Vec<InjectedWait> = late.iter().zip(&found).map(row).collect();
+    waits::keep(name, mpi.name, &rows);
 }
 
 #[test]
 fn ranks_wait_for_a_late_root_and_the_root_for_a_late_rank() {
     for mpi in BED {
-        let run = Profiled::run(mpi, 2, &["rooted"], &NOTHING_ELSE);
-        let found = late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), 0);
-        let row = |(pattern, function): (&str, &str)| {
-            let (injected_s, of) = found.iter().find(|(_, of)| of.function == function).unwrap();
-            InjectedWait {
-                pattern: pattern.into(),
-                mpi: mpi.name.into(),
-                injected_s: *injected_s,
-                found_s: of.waiting_s,
-                late_rank: of.last[0].rank,
-                place: function.into(),
-            }
-        };
-        let patterns = [
-            ("late root", "MPI_Bcast"),
-            ("late root", "MPI_Scatter"),
-            ("early root", "MPI_Reduce"),
-            ("early root", "MPI_Gather"),
-            ("late rank before", "MPI_Scan"),
-        ];
-        waits::keep("rooted", mpi.name, &patterns.map(row));
+        rooted_is_found(mpi, "rooted", &[], &LATE);
     }
     let run = Profiled::run(OPENMPI, 3, &["rooted", "reverse"], &NOTHING_ELSE);
-    late_ranks_are_found("in reverse order", &run.outcome, &run.profiles(), 1);
+    late_ranks_are_found("in reverse order", &run.outcome, &run.profiles(), &LATE, 1);
+}
+
+#[test]
+#[ignore = "measures: scripts/test runs it alone"]
+fn ranks_wait_in_the_call_that_completes_what_others_start_late() {
+    for mpi in BED {
+        rooted_is_found(mpi, "rooted-nonblocking", &["nonblocking"], &LATE_TO_START);
+    }
+    let program = ["rooted", "nonblocking", "reverse"];
+    let run = Profiled::run(OPENMPI, 3, &program, &NOTHING_ELSE);
+    late_ranks_are_found("in reverse order", &run.outcome, &run.profiles(), &LATE_TO_START, 1);
 }
 
 /// In a namespace of times (`time_namespaces(7)`), as on another host.
@@ -278,7 +314,7 @@ fn ranks_whose_clocks_differ_by_hours_are_compared() {
             profile.waiting.iter().find_map(|row| row.starts.as_ref()).map(|of| of.clock.clone())
         };
         assert_ne!(clock(&profiles[0]), clock(&profiles[1]), "{mpi:?}");
-        late_ranks_are_found(&format!("{mpi:?} clocks"), &run.outcome, &profiles, 0);
+        late_ranks_are_found(&format!("{mpi:?} clocks"), &run.outcome, &profiles, &LATE, 0);
     }
 }
 
@@ -319,7 +355,7 @@ fn of_many_calls_every_rank_keeps_the_same_ones() {
             assert!(row.0 == 5000 && row.1 >= 3, "{mpi:?} {row:?}");
         }
         let bytes = serde_json::to_vec(&profiles[0].waiting).unwrap().len();
-        assert!(bytes < 7000, "{mpi:?}: {bytes}");
+        assert!(bytes < 8500, "{mpi:?}: {bytes}");
         let summary = summary(&profiles);
         for ((function, _), on) in found(&summary) {
             // Where the time of a function is a lower bound, the waiting in it is one, too.

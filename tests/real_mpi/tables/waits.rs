@@ -26,6 +26,10 @@ fn waiting_shows_what_was_injected_and_found() {
         row.place = "MPI_Recv`, `MPI_Waitall`, `MPI_Sendrecv`, `MPI_Wait".into();
     }
     rows.extend(kept("rooted", &names));
+    rows.extend(kept("rooted-nonblocking", &names));
+    rows.extend(kept("onesided", &names));
+    rows.extend(kept("locks", &names));
+    rows.extend(kept("fences", &names));
     rows.sort_by(|one, other| (&one.pattern, &one.place).cmp(&(&other.pattern, &other.place)));
     if std::env::var_os("BLESS").is_none() {
         let [_, known, _] = parts(DOCUMENT, WHAT);

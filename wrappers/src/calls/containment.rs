@@ -48,7 +48,7 @@ mod tests {
             };
             // Its first call is timed.
             ledger::alone().put_off(values::MPI_Wtime);
-            let Fast::Alone(inside) = gate::fast(values::MPI_Wtime) else { unreachable!() };
+            let Fast::Alone(inside) = gate::fast(values::MPI_Wtime, false) else { unreachable!() };
             gate::forward(inside, ledger::alone(), callback, |_| {});
             let more = contain("trying again", || ());
             writeln!(

@@ -64,7 +64,7 @@ pub(crate) struct Timing {
     /// Of all calls up to `settled`.
     estimate: Gauge,
     settled: Counter,
-    /// How many of the timed calls also stand for others.
+    /// How many of the timed calls also stand for others, or were made when such calls did.
     sampled: Counter,
     /// The variance from their differences, the sum of the squares of its parts, and the variance if they
     /// varied like all timed calls before them.
@@ -353,7 +353,11 @@ impl Timing {
     /// Call number `call`, from 1, took `ticks`. Returns how many calls were made since the last timed one, not
     /// counting this one.
     pub(crate) fn take(&self, call: u64, ticks: f64, ns_per_tick: f64) -> u64 {
-        let weight = self.weight();
+        self.take_as(self.weight(), call, ticks, ns_per_tick)
+    }
+
+    /// The same for a call that stands for `weight` calls.
+    pub(crate) fn take_as(&self, weight: f64, call: u64, ticks: f64, ns_per_tick: f64) -> u64 {
         let now = &self.now;
         let mean = now.mean.get();
         let is_first = now.timed.get() == 0;
@@ -383,6 +387,25 @@ impl Timing {
         let recent = now.recent.get();
         now.recent.set(if is_first { ticks } else { recent + RECENT * (ticks - recent) });
         now.timed.add(1);
+        self.took(weight, ticks, ns_per_tick);
+        let counted = call.saturating_sub(self.last.get() + 1);
+        self.last.set(call);
+        counted
+    }
+
+    /// A call took `ticks` that was not drawn, and is timed in any case: it stands for itself only, as one of a stratum of which
+    /// every call is known (Cochran 1977, 5.1).
+    pub(crate) fn take_certain(&self, ticks: f64, ns_per_tick: f64) {
+        // `settle` takes it for one like those before.
+        self.estimate.add(ticks - self.now.mean.get());
+        // It would have shown what is rare as well as one that stands for others.
+        if self.weight() > 1.0 {
+            self.sampled.add(1);
+        }
+        self.took(1.0, ticks, ns_per_tick);
+    }
+
+    fn took(&self, weight: f64, ticks: f64, ns_per_tick: f64) {
         self.timed.add(1);
         self.max.set(self.max.get().max(ticks));
         self.sum.add(ticks);
@@ -390,9 +413,6 @@ impl Timing {
             bar.timed.add(1);
             bar.weights.add(weight);
         }
-        let counted = call.saturating_sub(self.last.get() + 1);
-        self.last.set(call);
-        counted
     }
 
     /// The same for a call that was drawn at this `spacing`, and is not followed by another draw.

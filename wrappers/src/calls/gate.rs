@@ -29,14 +29,18 @@ const CLOSED: u8 = 4;
 const WATCHED: u8 = 5;
 /// The same for THREADED.
 const THREADED_WATCHED: u8 = 6;
-/// Like OPEN or WATCHED, while the program's own code up to its next call is timed, whatever it calls.
+/// Like WATCHED, but all calls are recorded: each takes a path on which it is.
+const RECORDED: u8 = 9;
+/// The same for THREADED.
+const THREADED_RECORDED: u8 = 10;
+/// Like OPEN, WATCHED or RECORDED, while the program's own code up to its next call is timed, whatever it calls.
 const GAP: u8 = 7;
 /// Like INSIDE, in a call from Fortran, whose routine may call the function of C by its name: that passes
 /// through at once.
 pub(crate) const INSIDE_FORTRAN: u8 = 8;
 
 // Plain loads and stores: a single thread has no other to race with, and with several the value changes between
-// start and end only when gyan starts or stops watching completions.
+// start and end only when gyan starts or stops watching completions, or recording calls.
 pub(crate) static GATE: Gate = Gate { state: AtomicU8::new(COLD), called: AtomicU16::new(0) };
 
 /// Where the only thread that calls MPI is, or whether there are several, and the function that it called last. Both are
@@ -84,7 +88,7 @@ pub(crate) struct GateSeen {
 pub(crate) fn seen([state, _, low, high]: [u8; 4]) -> GateSeen {
     let in_mpi = matches!(state, INSIDE | INSIDE_FORTRAN);
     GateSeen {
-        is_known: in_mpi || matches!(state, OPEN | WATCHED | GAP),
+        is_known: in_mpi || matches!(state, OPEN | WATCHED | RECORDED | GAP),
         in_mpi,
         in_fortran: state == INSIDE_FORTRAN,
         is_threaded: is_threaded(state),
@@ -109,8 +113,8 @@ static COMPLETIONS: AtomicU8 = AtomicU8::new(0);
 pub(crate) enum CompletionsFor {
     /// The program waits for a communicator of `MPI_Comm_idup`.
     Communicators = 1,
-    /// Messages are timed.
-    Messages = 2,
+    /// Messages or collective operations that are timed have not completed.
+    TimedOperations = 2,
 }
 
 /// Whether gyan stays off in this process: it was told to, or has no choice.
@@ -118,6 +122,9 @@ static OFF: AtomicBool = AtomicBool::new(false);
 
 /// Whether receives are watched. Kept here so that turning gyan off also stops watching.
 pub(crate) static WATCHES_RECEIVES: AtomicBool = AtomicBool::new(false);
+
+/// Whether every call is recorded.
+static RECORDS: AtomicBool = AtomicBool::new(false);
 
 /// The ledger of this thread.
 fn ledger_here() -> &'static Ledger {
@@ -152,6 +159,25 @@ impl Drop for Lease {
     }
 }
 
+/// Sets whether all calls are recorded. Calls that are in progress end as they began.
+pub(crate) fn record_all(record: bool) {
+    RECORDS.store(record, Ordering::Relaxed);
+    match GATE.load(Ordering::Relaxed) {
+        gate if is_threaded(gate) => reopen(gate),
+        OPEN | WATCHED | RECORDED if is_first(thread::here()) => {
+            GATE.store(opened(false), Ordering::Relaxed);
+        }
+        // The end of the call or of the gap does it.
+        _ => {}
+    }
+}
+
+/// What is watched or recorded has changed while several threads call MPI.
+fn reopen(gate: u8) {
+    // Not if another thread closes it in the meantime.
+    _ = GATE.state.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
+}
+
 /// Counts from now on; `threaded` when any thread may call MPI.
 pub(crate) fn open(threaded: bool) {
     FIRST_THREAD.store(thread::here().place(), Ordering::Relaxed);
@@ -160,6 +186,9 @@ pub(crate) fn open(threaded: bool) {
 
 /// The state of the gate while any thread may call MPI, or while the only one that does is in the program.
 fn opened(threaded: bool) -> u8 {
+    if RECORDS.load(Ordering::Relaxed) {
+        return if threaded { THREADED_RECORDED } else { RECORDED };
+    }
     match watches_completions() || WATCHES_RECEIVES.load(Ordering::Relaxed) {
         false if threaded => THREADED,
         false => OPEN,
@@ -179,7 +208,7 @@ fn is_first(here: Here) -> bool {
 #[inline]
 pub(crate) fn is_aside(function: Function) -> bool {
     let gate = GATE.load(Ordering::Relaxed);
-    if !matches!(gate, OPEN | WATCHED | INSIDE | INSIDE_FORTRAN | GAP) {
+    if !matches!(gate, OPEN | WATCHED | RECORDED | INSIDE | INSIDE_FORTRAN | GAP) {
         return false;
     }
     let here = thread::here();
@@ -193,8 +222,13 @@ pub(crate) fn is_aside(function: Function) -> bool {
     true
 }
 
+/// Whether any thread may call MPI.
+pub(crate) fn has_threads() -> bool {
+    is_threaded(GATE.load(Ordering::Relaxed))
+}
+
 fn is_threaded(gate: u8) -> bool {
-    matches!(gate, THREADED | THREADED_WATCHED)
+    matches!(gate, THREADED | THREADED_WATCHED | THREADED_RECORDED)
 }
 
 /// The program continues in phase number `phase`. Other threads learn that at their next timed call.
@@ -204,10 +238,22 @@ pub(crate) fn enter_phase(phase: usize) {
     let here = thread::here();
     match GATE.load(Ordering::Relaxed) {
         gate if is_threaded(gate) => here.own.get(),
-        OPEN | WATCHED | INSIDE | INSIDE_FORTRAN if is_first(here) => Some(ledger::alone()),
+        OPEN | WATCHED | RECORDED | INSIDE | INSIDE_FORTRAN if is_first(here) => {
+            Some(ledger::alone())
+        }
         _ => None,
     }
     .inspect(|ledger| ledger.change_phase(ledger::NO_FUNCTION));
+}
+
+/// Calls `record` if the thread that changes the phase may record that: with whether no other thread calls MPI, and its number.
+pub(crate) fn phase_changes(record: impl FnOnce(bool, u8)) {
+    let here = thread::here();
+    match GATE.load(Ordering::Relaxed) {
+        gate if is_threaded(gate) => record(false, ledger_here().place()),
+        _ if is_first(here) => record(true, 0),
+        _ => {}
+    }
 }
 
 /// Everything passes through from now on, uncounted.
@@ -225,7 +271,7 @@ pub(crate) fn stay_off() {
 
 /// Whether this thread is the only one that calls MPI, and is not inside.
 pub(crate) fn is_alone_in_program() -> bool {
-    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED | GAP)
+    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED | RECORDED | GAP)
 }
 
 /// The program calls MPI again, or its own code is something else from now on: the part of it since the last call
@@ -253,8 +299,7 @@ pub(crate) fn watch_completions(why: CompletionsFor, watch: bool) {
     }
     let gate = GATE.load(Ordering::Relaxed);
     if is_threaded(gate) {
-        // Not if another thread closes it in the meantime.
-        _ = GATE.state.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
+        reopen(gate);
     }
 }
 
@@ -305,24 +350,28 @@ pub(crate) enum Fast {
 }
 
 /// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing. Callers do not
-/// ask for one that completes requests while completions are watched.
+/// ask for one that completes requests while completions are watched. `records`: they record the call if all are recorded.
 #[inline]
-pub(crate) fn fast(function: Function) -> Fast {
+pub(crate) fn fast(function: Function, records: bool) -> Fast {
     match GATE.load(Ordering::Relaxed) {
         gate @ (OPEN | WATCHED) if ledger::alone().count_unless_due(function) => {
             Fast::Alone(Inside::enter(gate, function))
         }
+        RECORDED if records && ledger::alone().count_unless_due(function) => {
+            Fast::Alone(Inside::enter(RECORDED, function))
+        }
         THREADED | THREADED_WATCHED => Fast::Thread,
-        GAP => fast_after_gap(function),
+        THREADED_RECORDED if records => Fast::Thread,
+        GAP => fast_after_gap(function, records),
         _ => Fast::None,
     }
 }
 
 #[cold]
 #[inline(never)]
-fn fast_after_gap(function: Function) -> Fast {
+fn fast_after_gap(function: Function, records: bool) -> Fast {
     end_gap();
-    fast(function)
+    fast(function, records)
 }
 
 /// Enters a call whose entry point has found the gate open and counted it.
@@ -436,7 +485,7 @@ enum Caller {
 pub(crate) fn enter(function: Function, start_late: fn()) -> Scope {
     end_gap();
     let caller = match GATE.load(Ordering::Relaxed) {
-        OPEN | WATCHED => {
+        OPEN | WATCHED | RECORDED => {
             GATE.enter(function);
             Caller::Alone
         }
@@ -454,7 +503,7 @@ fn other_caller(function: Function, start_late: fn()) -> Caller {
         start_late();
     }
     match GATE.load(Ordering::Relaxed) {
-        OPEN | WATCHED => {
+        OPEN | WATCHED | RECORDED => {
             GATE.enter(function);
             Caller::Alone
         }
@@ -462,7 +511,7 @@ fn other_caller(function: Function, start_late: fn()) -> Caller {
             GATE.enter(function);
             Caller::Alone
         }
-        gate @ (THREADED | THREADED_WATCHED | COLD) => {
+        gate @ (THREADED | THREADED_WATCHED | THREADED_RECORDED | COLD) => {
             let nested = thread::here().inside.replace(true);
             if nested && !(is_threaded(gate) && has_left(false)) {
                 Caller::Nobody
@@ -605,25 +654,26 @@ impl Scope {
         }
     }
 
-    /// Where to time the call; none when it is not due for timing.
+    /// The ledger, if no other thread counts in it: where calls are timed.
     #[inline]
-    pub(crate) fn times(&self) -> Option<&'static Ledger> {
-        self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
+    pub(crate) fn own_ledger(&self) -> Option<&'static Ledger> {
+        self.ledger().filter(|ledger| !ledger.is_shared())
     }
 
     /// The call succeeded. It was `noted` if it was timed, and sent what `send` says, which gives the bytes
-    /// that it moved.
+    /// that it moved, and these are returned.
     pub(crate) fn moved(
         &self,
         noted: Option<Noted>,
         send: impl FnOnce(&mut dyn FnMut(Sent)) -> u64,
-    ) {
-        let Some(ledger) = self.ledger() else { return };
+    ) -> u64 {
+        let Some(ledger) = self.ledger() else { return 0 };
         let bytes = send(&mut |sent| ledger.sent_slowly(sent));
         ledger.moved_slowly(self.function, bytes);
         if let Some(noted) = noted {
             noted.moved(bytes);
         }
+        bytes
     }
 }
 
@@ -669,7 +719,7 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     end_gap();
     let before = GATE.load(Ordering::Relaxed);
     let _thread = is_threaded(before).then(ThreadUncounted::enter);
-    let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| {
+    let _inside = matches!(before, OPEN | WATCHED | RECORDED | COLD).then(|| {
         GATE.store(INSIDE, Ordering::Relaxed);
         Inside { before }
     });

@@ -106,6 +106,8 @@ pub(crate) struct Ledger {
     gaps: Gaps,
     /// What the thread is doing, if it has this ledger to itself.
     pub(crate) now: ThreadNow,
+    /// See [`Ledger::place`].
+    place: Counter,
 }
 
 /// The program's own code between two calls, while not every call is timed: a gap belongs to the function that was
@@ -217,7 +219,13 @@ impl Ledger {
             phase: Counter::new(0),
             gaps: Gaps::new(),
             now: ThreadNow::new(),
+            place: Counter::new(0),
         }
+    }
+
+    /// Which thread it is of: 0 if only one calls MPI; a later thread may have the number of one that has ended.
+    pub(crate) fn place(&self) -> u8 {
+        u8::try_from(self.place.get()).unwrap_or(u8::MAX)
     }
 
     /// The offsets of a function's number of calls, and of the calls left before one is timed, for entry points
@@ -423,13 +431,14 @@ impl Ledger {
     }
 
     /// The current call took the ticks from `begun` to `ended`. Chooses the next one to time. Not for a shared
-    /// ledger.
+    /// ledger. `in_any_case`: it would have been timed without the budget's choice, and stands for itself only.
     pub(crate) fn timed(
         &self,
         budget: &Budget,
         function: Function,
         begun: u64,
         ended: u64,
+        in_any_case: bool,
     ) -> Timed {
         let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
         else {
@@ -439,12 +448,17 @@ impl Ledger {
         if timing.warms_up() {
             budget.spend_on_timing(budget.timed_ticks());
             self.gaps.want(function, timing.spacing());
-            return Timed::NOT;
+            return if in_any_case {
+                self.timed_besides(budget, function, begun, ended)
+            } else {
+                Timed::NOT
+            };
         }
         let call = account.calls.get() + 1;
         let ticks = ended.saturating_sub(begun) as f64 - budget.between();
-        let (weight, spacing) = (timing.weight(), timing.spacing());
-        let counted = timing.take(call, ticks, clock::ns_per_tick());
+        let spacing = timing.spacing();
+        let weight = if in_any_case { 1.0 } else { timing.weight() };
+        let counted = timing.take_as(weight, call, ticks, clock::ns_per_tick());
         let timed = Timed { number: timing.timed(), looked: false, ticks, weight };
         if budget.is_unlimited() {
             return timed;
@@ -474,6 +488,21 @@ impl Ledger {
             }
         }
         Timed { looked, ..timed }
+    }
+
+    /// The current call took the ticks from `begun` to `ended`: the budget did not choose it. Not for a shared ledger.
+    pub(crate) fn timed_besides(
+        &self,
+        budget: &Budget,
+        function: Function,
+        begun: u64,
+        ended: u64,
+    ) -> Timed {
+        // The first call of a function is always chosen.
+        let Some(timing) = self.known_timing(function) else { return Timed::NOT };
+        let ticks = ended.saturating_sub(begun) as f64 - budget.between();
+        timing.take_certain(ticks, clock::ns_per_tick());
+        Timed { number: timing.timed(), looked: false, ticks, weight: 1.0 }
     }
 
     /// Whether the program's own code after the call that is about to return is timed.
@@ -738,7 +767,7 @@ pub(crate) fn alone() -> &'static Ledger {
 
 /// Makes the next call, of a function that starts MPI, a timed one.
 pub(crate) fn time(function: Function, begun: u64, ended: u64) {
-    ALONE.timed(budget(), function, begun, ended);
+    ALONE.timed(budget(), function, begun, ended, false);
 }
 
 /// The program continues in phase number `phase`; each ledger learns that in [`Ledger::change_phase`].
@@ -791,6 +820,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
                 place.store(ptr::from_ref(ledger).addr(), Ordering::Relaxed);
             }
             ledgers.all.push(ledger);
+            ledger.place.set(ledgers.all.len() as u64);
             budget().set_threads(ledgers.in_use());
             // The last one is shared from its first use, so that no thread ever adds to it without the lock.
             ledger.shared.store(ledgers.all.len() == LEDGERS_AT_MOST, Ordering::Relaxed);

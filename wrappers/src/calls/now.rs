@@ -42,6 +42,14 @@ impl Now {
             place.store(*word, Ordering::Relaxed);
         }
     }
+
+    /// Where the return address lies of a call that has come through its entrance; 0 if the last one has not.
+    pub(crate) fn stack(&self) -> usize {
+        match self.stack.load(Ordering::Relaxed) {
+            COUNTED_AFTER | COUNTED_BEFORE => 0,
+            stack => stack,
+        }
+    }
 }
 
 const COUNTED_AFTER: usize = 0;

@@ -82,6 +82,11 @@ impl Process {
 
     /// Works, then calls a function that takes this many seconds.
     fn call(&mut self, function: Function, work_s: f64, seconds: f64) {
+        self.call_timed(function, work_s, seconds, false);
+    }
+
+    /// `in_any_case`: the call is timed whatever the budget chooses.
+    fn call_timed(&mut self, function: Function, work_s: f64, seconds: f64, in_any_case: bool) {
         self.now += clock::ticks(work_s);
         if self.ledger.wants_gap() {
             self.ledger.gap_ended(&self.budget, clock::whole(self.now));
@@ -90,8 +95,10 @@ impl Process {
         self.now += self.costs.counted;
         let (begun, took) = (clock::whole(self.now), clock::whole(clock::ticks(seconds)));
         if is_due {
-            self.ledger.timed(&self.budget, function, begun, begun + took);
+            self.ledger.timed(&self.budget, function, begun, begun + took, in_any_case);
             self.now += self.costs.timed;
+        } else if in_any_case {
+            self.ledger.timed_besides(&self.budget, function, begun, begun + took);
         }
         self.ledger.count_slowly(function);
         self.now += took as f64;
@@ -141,9 +148,21 @@ struct SimulatedRun {
 
 impl SimulatedRun {
     fn new(shape: Shape, calls: u64, budget: f64, seed: u64) -> SimulatedRun {
+        SimulatedRun::with(budget, seed, |_| false, shape.durations(calls, seed ^ 0xabcd))
+    }
+
+    /// Calls that take these times in seconds; those whose numbers are `in_any_case` are timed whatever the budget chooses.
+    fn with(
+        budget: f64,
+        seed: u64,
+        in_any_case: impl Fn(usize) -> bool,
+        durations: impl Iterator<Item = f64>,
+    ) -> SimulatedRun {
         let mut process = Process::new(budget, seed);
-        for seconds in shape.durations(calls, seed ^ 0xabcd) {
-            process.call(MPI_Isend, BETWEEN_S, seconds);
+        let mut calls = 0;
+        for (number, seconds) in durations.enumerate() {
+            process.call_timed(MPI_Isend, BETWEEN_S, seconds, in_any_case(number));
+            calls += 1;
         }
         let times = process.times(MPI_Isend);
         let longest = process.ledger.known_timing(MPI_Isend).unwrap().take_max();
@@ -161,6 +180,31 @@ impl SimulatedRun {
             None => self.known.total <= self.truth * (1.0 + 1e-6),
         }
     }
+}
+
+/// One call takes as long as all others together, and is timed by all ranks.
+#[test]
+fn a_call_that_is_timed_in_any_case_is_in_the_time_of_its_function_and_leaves_that_of_the_others() {
+    const RUNS: u64 = 200;
+    const CALLS: u64 = 10_000;
+    let mut right = 0;
+    let (mut sum, mut true_sum) = (0.0, 0.0);
+    for seed in 1..=RUNS {
+        let shape = Shape::Bimodal;
+        let long: f64 = shape.durations(CALLS, seed).sum();
+        let durations = shape.durations(CALLS, seed).enumerate();
+        let durations =
+            durations.map(|(number, seconds)| seconds + if number == 7000 { long } else { 0.0 });
+        let is_timed = |number: usize| number < 64 || number.is_multiple_of(250);
+        let run = SimulatedRun::with(0.7 * BUDGET, seed, is_timed, durations);
+        assert!(run.known.total >= 0.5 * run.truth, "{} of {}", run.known.total, run.truth);
+        assert!(run.times.timed < CALLS, "all calls were timed");
+        right += u64::from(run.is_true());
+        sum += run.times.total();
+        true_sum += run.truth;
+    }
+    assert!(right >= RUNS * 9 / 10, "right in {right} of {RUNS} runs");
+    assert!((sum / true_sum - 1.0).abs() < 0.01, "off by {} on average", sum / true_sum - 1.0);
 }
 
 #[test]
@@ -360,7 +404,8 @@ fn sites_have_their_share_of_the_calls_and_of_the_time_within_the_stated_error()
             process.now += clock::ticks(BETWEEN_S);
             let (begun, took) = (clock::whole(process.now), clock::whole(clock::ticks(seconds)));
             if process.ledger.is_due(MPI_Isend) {
-                let timed = process.ledger.timed(&process.budget, MPI_Isend, begun, begun + took);
+                let timed =
+                    process.ledger.timed(&process.budget, MPI_Isend, begun, begun + took, false);
                 if timed.number > 0 {
                     sites.take((MPI_Isend, site + 1), timed.ticks, timed.weight);
                 }

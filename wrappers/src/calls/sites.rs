@@ -52,9 +52,9 @@ pub(crate) fn resume(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
-/// The program may unload an object. Returns what [`unloaded`] needs, if any site is in a library.
-pub(crate) fn before_unloading() -> Option<Map> {
-    let mut any = false;
+/// The program may unload an object. Returns what [`unloaded`] needs, if any site is in a library, or `always`.
+pub(crate) fn before_unloading(always: bool) -> Option<Map> {
+    let mut any = always;
     ledger::each_at_once(|ledger| {
         let sites = ledger.sites.get();
         any |= sites.is_some_and(|sites| sites.known().any(|site| site.foreign.get() == 1));
@@ -62,8 +62,8 @@ pub(crate) fn before_unloading() -> Option<Map> {
     any.then(Map::now)
 }
 
-/// Addresses in objects that were unloaded meanwhile are replaced: another may be loaded there.
-pub(crate) fn unloaded(before: Map) {
+/// Addresses in objects that were unloaded meanwhile are replaced: another may be loaded there. Returns those objects.
+pub(crate) fn unloaded(before: Map) -> Map {
     let gone = before.only_gone();
     if !gone.is_empty() {
         ledger::each_at_once(|ledger| {
@@ -72,6 +72,7 @@ pub(crate) fn unloaded(before: Map) {
             }
         });
     }
+    gone
 }
 
 /// The sites of one ledger.

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub(crate) use table::Config;
 use table::TABLE;
-pub(crate) use values::{EventsFrom, Live, Notices, RecordCvars, Reduce, WatchFor};
+pub(crate) use values::{EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor};
 
 impl Config {
     /// Adds each warning that is not yet in the list.
@@ -163,6 +163,31 @@ mod tests {
             let config = config(&[("GYAN_WATCH", wrong)]);
             assert_eq!(config.watch, None, "{wrong}");
             assert_eq!(config.warnings.len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_window_of_the_timeline_is_a_length_and_a_beginning() {
+        let window = |text| config(&[("GYAN_TIMELINE_WINDOW", text)]).timeline_window;
+        let of = |length, from| {
+            let [length, from] = [length, from].map(Duration::from_millis);
+            TimelineWindow { from, length }
+        };
+        assert_eq!(window("10s@60s"), Some(of(10_000, 60_000)));
+        assert_eq!(window("500ms @ 1m 30s"), Some(of(500, 90_000)));
+        assert_eq!(window("2s@0"), Some(of(2000, 0)));
+        assert_eq!(window("off"), None);
+        for (wrong, why) in [
+            ("10s", "does not say from when on"),
+            ("@60s", "before @"),
+            ("0s@60s", "before @"),
+            ("10@60s", "before @"),
+            ("10s@", "after @"),
+            ("10s@-1s", "after @"),
+        ] {
+            let config = config(&[("GYAN_TIMELINE_WINDOW", wrong)]);
+            assert_eq!(config.timeline_window, None, "{wrong}");
+            assert!(config.warnings[0].contains(why), "{wrong}: {:?}", config.warnings);
         }
     }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use super::selection::Wanted;
 use super::values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, WatchFor, choice, directory, events_from,
-    interval, live, mode, names, number, pairs, share, switch, unless, watch_for,
+    EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor, choice, directory,
+    events_from, interval, live, mode, names, number, pairs, share, size, switch, timeline_window,
+    unless, watch_for,
 };
 
 /// One environment variable.
@@ -188,6 +189,19 @@ settings! {
     /// `off`: the time of collectives is not divided into waiting and transfer, and messages are not compared between their two
     /// ranks to know how long which of them waits for the other
     GYAN_WAITING ("on") waiting: bool = true, switch;
+
+    /// record the latest calls of each rank, with their times, in memory of this size, such as `4MiB`: for
+    /// [`gyan timeline`](timeline.md); the budget does not cover it
+    GYAN_TIMELINE ("off") timeline: Option<usize> = None, |value| unless("off", value, size);
+
+    /// with `GYAN_TIMELINE`: record only in a window of time that counts from the end of `MPI_Init`: `10s@60s` is for 10 s,
+    /// from 60 s on
+    GYAN_TIMELINE_WINDOW ("off")
+        timeline_window: Option<TimelineWindow> = None, |value| unless("off", value, timeline_window);
+
+    /// with `GYAN_TIMELINE`: record only inside of [phases](phases.md) with this name, such as `exchange`, or
+    /// `step/exchange` inside of `step` only
+    GYAN_TIMELINE_PHASE ("") timeline_phase: Option<String> = None, |value| Ok(Some(value.into()));
 
     /// have the MPI library call gyan at each message, where it can: `peruse`, `mpi_t` (events of MPI 4) or `all`;
     /// the budget does not cover it

@@ -61,6 +61,13 @@ pub(crate) struct WatchFor {
     pub(crate) threshold: u64,
 }
 
+/// When the timeline records, from the end of `MPI_Init` on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct TimelineWindow {
+    pub(crate) from: Duration,
+    pub(crate) length: Duration,
+}
+
 /// The interfaces that call gyan back at each message.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct EventsFrom {
@@ -138,6 +145,25 @@ pub(super) fn live(value: &str) -> Live {
     if value == "off" { Live::Off } else { Live::In(value.into()) }
 }
 
+/// A number of bytes: `4MiB`, `512K`, `1000000`.
+pub(super) fn size(value: &str) -> Result<usize, String> {
+    const LEAST: usize = 4096;
+    let digits = value.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
+        "" => Some(0),
+        "K" | "k" => Some(10),
+        "M" => Some(20),
+        "G" => Some(30),
+        _ => None,
+    };
+    let number = number.parse::<usize>().ok();
+    let bytes = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| (LEAST..=1 << 40).contains(bytes))
+        .ok_or_else(|| "is not a size of at least 4KiB such as 4MiB".to_owned())
+}
+
 /// A share: `0.5%`, `0.005`.
 pub(super) fn share(value: &str) -> Result<f64, String> {
     let (number, unit) = match value.strip_suffix('%') {
@@ -165,6 +191,19 @@ pub(super) fn interval(value: &str) -> Result<Duration, String> {
         .ok()
         .filter(|interval| !interval.is_zero())
         .ok_or_else(|| "is not an interval such as 100ms".to_owned())
+}
+
+/// `10s@60s`: for 10 s, from 60 s on.
+pub(super) fn timeline_window(value: &str) -> Result<TimelineWindow, String> {
+    let Some((length, from)) = value.split_once('@') else {
+        return Err("does not say from when on: 10s@60s is for 10 s, from 60 s on".into());
+    };
+    let length = interval(length.trim())
+        .map_err(|_| "has no time such as 10s before @, for which calls are recorded".to_owned())?;
+    // Without a unit, 0 is clear.
+    let from = humantime::parse_duration(if from.trim() == "0" { "0s" } else { from.trim() })
+        .map_err(|_| "has no time such as 60s after @, when that begins".to_owned())?;
+    Ok(TimelineWindow { from, length })
 }
 
 /// `umq`, `umq>5`.

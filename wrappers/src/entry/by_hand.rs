@@ -68,7 +68,8 @@ pub(super) fn counted<I, T>(
         let _aside = aside();
         return Some(next());
     }
-    let Fast::Alone(_counted) = gate::fast(function) else { return None };
+    // None of these functions is in a timeline.
+    let Fast::Alone(_counted) = gate::fast(function, true) else { return None };
     let _inside = inside();
     Some(next())
 }

@@ -63,10 +63,10 @@ macro_rules! skeleton {
     ($chapter:ident $name:ident [anywhere] $arguments:tt) => {
         slow_entrance! { ($chapter::$name) $name [] $arguments Effect::Anywhere }
     };
-    ($chapter:ident $name:ident [samples $($fact:tt)+] ( $($arg:ident : $type:ident),* )) => {
-        fast! { ($chapter::$name) $name [samples $($fact)+] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
+    ($chapter:ident $name:ident [samples $($fact:tt)*] ( $($arg:ident : $type:ident),* )) => {
+        fast! { ($chapter::$name) $name [samples $($fact)*] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! {
-            ($chapter::$name) $name [samples $($fact)+] ( $($arg : $type),* ), then counted if MESSAGE.is_some()
+            ($chapter::$name) $name [samples $($fact)*] ( $($arg : $type),* ), then counted if MESSAGE.is_some()
         }
         counted! { ($chapter::$name) ( $($arg : $type),* ) |_| {} }
     };
@@ -99,6 +99,12 @@ macro_rules! skeleton {
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };
+    ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) locks $what:ident ( $($on:ident),* )) => {
+        slow_entrance! {
+            ($chapter::$name) $name $known ( $($arg : $type),* )
+            Effect::Locks(object_change! { ( $($arg)* ) locks $what ( $($on)* ) })
+        }
+    };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
         slow_entrance! {
             ($chapter::$name) $name $known ( $($arg : $type),* )
@@ -120,6 +126,15 @@ pub(super) use by_formula;
 
 /// The function that programs call, for a row without a fast path.
 macro_rules! slow_entrance {
+    // Where it is called is found at the top of the stack.
+    ($function:tt $name:ident [] ( $($arg:ident : $type:ident),* ) $effect:expr) => {
+        entry! { $function $name [] ( $($arg : $type),* ) ptr::null_mut(); $effect }
+
+        as_words! {
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            fn $name($($arg: $type),*) -> Int => from_c(ENTRY)
+        }
+    };
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:expr) => {
         entry! { $function $name $known ( $($arg : $type),* ) ptr::null_mut(); $effect }
 
@@ -143,29 +158,61 @@ macro_rules! counted {
                 let Some(messages) = at_hand($($arg),*) else { return further($($arg),*) };
                 messages.count();
             }
+            if meets_on($($arg),*).is_some_and(|on| $crate::observe::waiting::is_due_or_counted($function, on)) {
+                return further($($arg),*);
+            }
             goes_on($($arg),*)
         }
 
-        /// The same for a message whose count is not the first one that is looked at, or that is timed. It has the same arguments in the
-        /// same registers, so `counted` need not save any.
+        /// The same for a message whose count is not the first one that is looked at, or for an operation that is timed. It has the same
+        /// arguments in the same registers, so `counted` need not save any.
         #[cfg(target_arch = "x86_64")]
         #[cold]
         #[inline(never)]
         extern "C-unwind" fn further($($arg: $type),*) -> Int {
-            let Some(messages) = untimed($($arg),*) else {
-                ledger::alone().take_back($function);
-                return slow($($arg),*);
-            };
-            messages.count();
-            goes_on($($arg),*)
+            if let Some(messages) = untimed($($arg),*) {
+                messages.count();
+                return goes_on($($arg),*);
+            }
+            if MESSAGE.is_some_and(|at| at.is_try())
+                || MESSAGE.is_some_and(|at| at.only_receives())
+                    && $crate::observe::streams::numbers_any()
+                    && is_from_any($($arg),*)
+            {
+                return receives_from_any($($arg),*);
+            }
+            ledger::alone().take_back($function);
+            leaves($($arg),*)
         }
 
+        #[cfg(target_arch = "x86_64")]
+        #[inline(never)]
+        fn is_from_any($($arg: $type),*) -> bool {
+            let words = [$(Argument::word($arg)),*];
+            // SAFETY: the arguments of this call, which are those of the row.
+            let arguments = unsafe { Arguments::new(Language::C, &words) };
+            MESSAGE.is_some_and(|at| at.is_from_any(arguments))
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[inline(never)]
+        extern "C-unwind" fn receives_from_any($($arg: $type),*) -> Int {
+            let words = [$(Argument::word($arg)),*];
+            let next = || match MESSAGE {
+                // SAFETY: the arguments of this call, which are those of the row.
+                Some(at) => unsafe { $crate::entry::call::receives_from_any(&ENTRY, at, &words) },
+                None => next()($($arg),*),
+            };
+            gate::forward(gate::enter_counted($function), ledger::alone(), next, $moved)
+        }
+
+        /// If ranks wait for each other in the call, or in that which completes what it starts, it is counted for that.
         #[cfg(target_arch = "x86_64")]
         #[allow(clippy::inline_always)]
         #[inline(always)]
         fn goes_on($($arg: $type),*) -> Int {
             let next = || {
-                let result = forward::<false>(true, $($arg),*);
+                let result = next()($($arg),*);
                 if STARTED.is_some() && result == 0 {
                     $crate::entry::call::has_begun();
                 }
@@ -178,15 +225,22 @@ macro_rules! counted {
 
 pub(super) use counted;
 
-/// Forwards a call with `$next`, and times it if all ranks that wait for each other in it time it.
+/// Forwards a call with `$next`, and times it, or what it starts with a request, if all ranks that wait for each other time it.
 macro_rules! waits_in {
-    ([samples waits ($on:ident $(, $root:ident)?)] $alone:ident $function:tt $next:expr) => {{
+    ([samples waits ($on:ident $(, $root:ident)?)] $alone:ident $function:tt $request:expr, $next:expr) => {{
         #[allow(unused_mut, unused_assignments)]
         let mut root = waiting::NO_ROOT;
         $( root = $root; )?
-        waiting::around($alone, $function, Argument::word($on), root, $next)
+        let meeting = waiting::AsCalled { root, request: $request };
+        let on = || Some($crate::observe::communicators::handle(Argument::word($on)));
+        waiting::around($alone, $function, on, meeting, $next)
     }};
-    ($known:tt $alone:ident $function:tt $next:expr) => {
+    ([samples waits ($win:ident unless $assert:ident)] $alone:ident $function:tt $request:expr, $next:expr) => {{
+        let meeting = waiting::AsCalled { root: waiting::NO_ROOT, request: $request };
+        let on = || waiting::on_window(Argument::word($win), $assert);
+        waiting::around($alone, $function, on, meeting, $next)
+    }};
+    ($known:tt $alone:ident $function:tt $request:expr, $next:expr) => {
         $next()
     };
 }
@@ -212,7 +266,7 @@ macro_rules! fast {
             if ENTRY.is_examined() {
                 return slow($($arg),*);
             }
-            match gate::fast($function) {
+            match gate::fast($function, false) {
                 Fast::Alone(inside) => {
                     messages.count();
                     let next = || forward::<WATCHED>(true, $($arg),*);
@@ -228,15 +282,56 @@ macro_rules! fast {
         #[inline(always)]
         fn at_hand($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
             let words = [$(Argument::word($arg)),*];
-            $crate::observe::streams::at_hand(MESSAGE?, |place| words.get(place).copied().unwrap_or(0))
+            let at = MESSAGE?;
+            if at.is_start() {
+                return untimed($($arg),*);
+            }
+            $crate::observe::streams::at_hand(at, |place| words.get(place).copied().unwrap_or(0))
         }
 
-        /// What the call sends and receives; none if that is timed.
+        /// Whether all ranks time this call, or what it starts. Then its time counts for its function and its line, too, and calls that
+        /// complete requests may be examined from now on, which the fast path cannot have done.
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn is_due($($arg: $type),*) -> bool {
+            meets_on($($arg),*).is_some_and(|on| $crate::observe::waiting::is_due($function, on))
+        }
+
+        /// On what ranks wait for each other in the call, or in that which completes what it starts; none if they do not.
+        #[allow(clippy::inline_always)]
+        #[inline(always)]
+        fn meets_on($($arg: $type),*) -> Option<usize> {
+            let words = [$(Argument::word($arg)),*];
+            let word = |place: u8| words.get(usize::from(place)).copied().unwrap_or(0);
+            match MEETING? {
+                $crate::mpi::functions::Meeting::OnComm { comm, .. } => Some($crate::observe::communicators::handle(word(comm))),
+                #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+                $crate::mpi::functions::Meeting::OnWindow { win, assert } => $crate::observe::waiting::on_window(word(win), word(assert) as Int),
+            }
+        }
+
+        /// Whether the messages of persistent operations that the call starts are timed.
+        #[allow(dead_code)]
+        #[inline(never)]
+        fn starts_timed_messages($($arg: $type),*) -> bool {
+            let words = [$(Argument::word($arg)),*];
+            // SAFETY: the arguments of this call, which are those of the row.
+            let arguments = unsafe { Arguments::new(Language::C, &words) };
+            MESSAGE.is_some_and(|at| $crate::entry::requests::untimed(at, arguments).is_none())
+        }
+
+        /// What the call sends and receives; none if that is timed, or what it starts.
         #[allow(clippy::inline_always)]
         #[inline(always)]
         fn untimed($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
+            if is_due($($arg),*) {
+                return None;
+            }
             let Some(at) = MESSAGE else { return Some($crate::observe::streams::Untimed::NOTHING) };
             let words = [$(Argument::word($arg)),*];
+            if at.is_start() {
+                return (!starts_timed_messages($($arg),*)).then($crate::observe::streams::Untimed::started);
+            }
             $crate::observe::streams::untimed(at, |place| words.get(place).copied().unwrap_or(0))
         }
 
@@ -245,10 +340,20 @@ macro_rules! fast {
             fn slow($($arg: $type),*) -> Int => from_c(ENTRY)
         }
 
+        /// Continues as `slow` after the entrance, which has left where the return address is. On the stack there may be more by now.
+        #[cold]
+        #[inline(never)]
+        extern "C-unwind" fn leaves($($arg: $type),*) -> Int {
+            let words = [$(Argument::word($arg)),*];
+            // SAFETY: the arguments of this call, which are those of the row, and which has not returned.
+            unsafe { $crate::entry::call::from_entrance(&ENTRY, &words) }
+        }
+
         #[inline(never)]
         extern "C-unwind" fn threaded<const WATCHED: bool>($($arg: $type),*) -> Int {
-            let Some(messages) = untimed($($arg),*) else { return slow($($arg),*) };
-            let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
+            let off = if WATCHED { slow } else { leaves };
+            let Some(messages) = untimed($($arg),*) else { return off($($arg),*) };
+            let Some(inside) = gate::enter_thread($function) else { return off($($arg),*) };
             let ledger = inside.ledger;
             messages.count_in(ledger);
             let words = [$(Argument::word($arg)),*];
@@ -274,16 +379,18 @@ macro_rules! fast {
         /// `alone`: no other thread calls MPI.
         #[inline]
         fn forward<const WATCHED: bool>(alone: bool $(, $arg: $type)*) -> Int {
-            if !WATCHED {
-                return waits_in! { $known alone $function move || next()($($arg),*) };
-            }
             let words = [$(Argument::word($arg)),*];
             // SAFETY: the arguments of this call, which are those of the row.
             let arguments = unsafe { Arguments::new(Language::C, &words) };
+            #[allow(unused_variables)]
+            let request = STARTED.map(|started| arguments.at(started.request));
+            if !WATCHED {
+                return waits_in! { $known alone $function request, move || next()($($arg),*) };
+            }
             let watched = ENTRY.receives.and_then(|receives| {
                 receives::before(alone, $function, receives, arguments)
             });
-            let result = waits_in! { $known alone $function move || next()($($arg),*) };
+            let result = waits_in! { $known alone $function request, move || next()($($arg),*) };
             receives::after(watched, arguments, result == 0);
             result
         }
@@ -343,6 +450,9 @@ macro_rules! entry {
                 &[$(stringify!($arg)),*],
             );
 
+        /// Where they are if ranks wait for each other in it, or in the call that completes what it starts.
+        const MEETING: Option<$crate::mpi::functions::Meeting> = waits! { ( $($arg)* ) $known };
+
         pub(in crate::entry) static ENTRY: Entry = Entry {
             next: Next::instead($at_first),
             name: c_name(concat!(stringify!($name), "\0")),
@@ -352,9 +462,15 @@ macro_rules! entry {
             effect: $effect,
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
-            waits: waits! { ( $($arg)* ) $known },
+            waits: MEETING,
             started: STARTED,
             message: MESSAGE,
+            timeline: $crate::observe::timeline::TimelineArguments::new(
+                crate::mpi::functions::name($function),
+                &[$(stringify!($arg)),*],
+                &[$(stringify!($type)),*],
+                STARTED.is_some(),
+            ),
         };
     };
 }

@@ -11,16 +11,20 @@ use crate::calls::ledger::{self, Ledger};
 use crate::calls::now::{NOW, Origin, ThreadCall};
 use crate::calls::requests::{self as operations, StartArguments};
 use crate::calls::sites::Noted;
+use crate::calls::thread;
 use crate::calls::traffic::Sent;
 use crate::entry::effects::ObjectChange;
 use crate::entry::lifecycle::start_late;
 use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
+use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{ArgumentKind, Function, Meeting, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
+use crate::observe::communicators;
 use crate::observe::receives::{self, Watched};
-use crate::observe::streams::{self, CallTimes, MessageArguments, Untimed};
-use crate::observe::waiting;
+use crate::observe::streams::{self, CallTimes, MessageArguments, Untimed, locks};
+use crate::observe::timeline::{self, CallRecord, RequestsBefore, TimelineArguments};
+use crate::observe::waiting::{self, AsCalled};
 use crate::sys::clock;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
@@ -40,12 +44,14 @@ pub(super) struct Entry {
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
-    /// On what ranks wait for each other in it.
+    /// On what ranks wait for each other in it, or in the call that completes what it starts.
     pub(super) waits: Option<Meeting>,
     /// The positions of its arguments, if it starts an operation.
     pub(super) started: Option<StartArguments>,
     /// The same if it sends or receives a message.
     pub(super) message: Option<MessageArguments>,
+    /// Those that its events in a timeline have.
+    pub(super) timeline: TimelineArguments,
 }
 
 /// How many words are passed to the Fortran routine of a row with arguments of these `types`.
@@ -79,22 +85,32 @@ impl Entry {
         matches!(self.effect, Effect::Anywhere) && gate::is_aside(self.function)
     }
 
-    /// The communicator on which ranks wait for each other in a call, and its root.
+    /// The communicator or window on which ranks wait for each other in a call, and what else it says.
     #[inline]
-    fn waits_on(&self, arguments: Arguments) -> Option<(usize, c_int)> {
-        let Meeting { comm, root } = self.waits?;
-        let root = root.and_then(|root| arguments.at(root).integer());
-        Some((arguments.at(comm).comm()?, root.unwrap_or(waiting::NO_ROOT)))
+    fn waits_on(&self, arguments: Arguments) -> Option<(usize, AsCalled)> {
+        let request = self.started.map(|started| arguments.at(started.request));
+        match self.waits? {
+            Meeting::OnComm { comm, root } => {
+                let root = root.and_then(|root| arguments.at(root).integer());
+                let comm = communicators::handle(arguments.at(comm).comm()?);
+                Some((comm, AsCalled { root: root.unwrap_or(waiting::NO_ROOT), request }))
+            }
+            Meeting::OnWindow { win, assert } => {
+                let [win, assert] = [win, assert].map(|place| arguments.at(place));
+                let on = waiting::on_window(win.win()?, assert.integer()?)?;
+                Some((on, AsCalled { root: waiting::NO_ROOT, request }))
+            }
+        }
     }
 
-    /// Whether to time a call on any path but the fastest because all ranks time it.
+    /// Whether to time a call on any path but the fastest, or what it starts, because all ranks time it.
     #[inline]
     fn due(&self, scope: &Scope, arguments: Arguments) -> Option<waiting::Due> {
         if self.waits.is_none() || !scope.is_of_program() {
             return None;
         }
-        let (comm, root) = self.waits_on(arguments)?;
-        waiting::due(scope.is_alone(), self.function, comm, root)
+        let (comm, called) = self.waits_on(arguments)?;
+        waiting::due(scope.is_alone(), self.function, comm, called)
     }
 }
 
@@ -113,11 +129,21 @@ impl Entry {
     ) -> Option<(CallMessage, &'static Ledger)> {
         let at = self.message.filter(|_| streams::is_on())?;
         let ledger = scope.ledger()?;
-        let message = match streams::untimed_among(at, arguments) {
+        let message = match requests::untimed(at, arguments) {
             Some(counts) => CallMessage::Untimed(counts),
             None => CallMessage::Timed(at),
         };
         Some((message, ledger))
+    }
+
+    /// Where the status is of a call that ignores it, if only that says which message it receives.
+    #[inline]
+    fn lacks_status(&self, arguments: Arguments) -> Option<usize> {
+        let at = self.message.filter(|_| streams::numbers_any() || timeline::is_on())?;
+        let status = at.status()?;
+        let is_ignored = inquiry()?.abi.status_ignore == arguments.at(status).word;
+        let has_room = arguments.words().len() <= WORDS_AT_MOST;
+        (is_ignored && has_room && at.is_from_any(arguments)).then(|| status.into())
     }
 
     /// Whether to take the time of a call for what it sends or receives, or for the requests that it completes.
@@ -148,6 +174,8 @@ pub(super) enum Effect {
     Prepares(fn(Arguments) -> Option<Prepared>),
     /// Changes that take effect if the call succeeds.
     Changes(fn(&Scope, Arguments) -> ObjectChange),
+    /// The same of locks of windows, while these are followed.
+    Locks(fn(&Scope, Arguments) -> ObjectChange),
     /// Changes that may have happened whether it succeeds or not.
     Completes(fn(&Scope, Arguments) -> ObjectChange),
 }
@@ -207,11 +235,14 @@ impl Effect {
             Effect::Nothing | Effect::Anywhere | Effect::Moves(_) | Effect::Prepares(_) => {
                 ObjectChange::Nothing
             }
-            Effect::Changes(change) => scope.effect(|| change(scope, arguments)),
+            Effect::Changes(change) | Effect::Locks(change) => {
+                scope.effect(|| change(scope, arguments))
+            }
             Effect::Completes(change) => change(scope, arguments),
         }
     }
 
+    /// Returns the bytes that the call has moved.
     fn after(
         self,
         scope: &Scope,
@@ -220,10 +251,10 @@ impl Effect {
         succeeded: bool,
         noted: Option<Noted>,
         called: CallTimes,
-    ) {
+    ) -> u64 {
         match self {
             Effect::Moves(moved) if succeeded => {
-                scope.moved(noted, |send| moved(arguments, send));
+                return scope.moved(noted, |send| moved(arguments, send));
             }
             Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
                 // In each row that prepares an operation the request is the last argument.
@@ -234,10 +265,13 @@ impl Effect {
                     }
                 });
             }
-            Effect::Changes(_) if succeeded => scope.effect(|| change.happened(called)),
+            Effect::Changes(_) | Effect::Locks(_) if succeeded => {
+                scope.effect(|| change.happened(called));
+            }
             Effect::Completes(_) => change.happened(called),
             _ => {}
         }
+        0
     }
 }
 
@@ -250,6 +284,10 @@ impl Effect {
 pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
+    if let Some(status) = entry.lacks_status(arguments) {
+        // SAFETY: the caller's.
+        return unsafe { with_status(entry, words, caller, status) };
+    }
     // SAFETY: the caller's.
     let next = || unsafe { forward(entry, words) };
     if entry.is_aside() {
@@ -260,6 +298,95 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     }
     let look_up = || _ = entry.next.get(entry.name);
     in_scope(entry, arguments, caller, look_up, next)
+}
+
+/// The same for a call that has come through its entrance, which left where the return address lies.
+///
+/// # Safety
+///
+/// That of [`from_c`]; the call has not returned.
+pub(super) unsafe fn from_entrance(entry: &Entry, words: &[usize]) -> c_int {
+    // SAFETY: the caller's.
+    let caller = unsafe { caller_of_entrance() };
+    // SAFETY: the caller's.
+    unsafe { from_c(entry, words, caller) }
+}
+
+/// The return address of the call that this thread has made through an entrance; 0 if it is not known.
+///
+/// # Safety
+///
+/// The call has not returned.
+unsafe fn caller_of_entrance() -> usize {
+    let stack = if gate::has_threads() { thread::here().stack.get() } else { NOW.stack() };
+    // SAFETY: it is where the entrance found it, as long as the call has not returned.
+    if stack == 0 { 0 } else { unsafe { element::<usize>(stack, 0) } }
+}
+
+/// The same for a call that ignores its status, which gyan needs: it has one for it.
+///
+/// # Safety
+///
+/// That of [`from_c`]; the status is the argument at `status`.
+#[cold]
+#[inline(never)]
+unsafe fn with_status(entry: &Entry, words: &[usize], caller: usize, status: usize) -> c_int {
+    let mut room = StatusRoom::NEW;
+    // SAFETY: the caller's, with the address of a status in place of that which stands for none.
+    unsafe { from_c(entry, room.instead(words, status), caller) }
+}
+
+/// Room for the arguments of a call, and for a status.
+struct StatusRoom {
+    /// More than any library's status needs.
+    status: [u64; 16],
+    words: [usize; WORDS_AT_MOST],
+}
+
+impl StatusRoom {
+    const NEW: StatusRoom = StatusRoom { status: [0; 16], words: [0; WORDS_AT_MOST] };
+
+    /// The arguments with this status as that at `status`.
+    fn instead(&mut self, words: &[usize], status: usize) -> &[usize] {
+        self.words.iter_mut().zip(words).for_each(|(own, word)| *own = *word);
+        if let Some(place) = self.words.get_mut(status) {
+            *place = self.status.as_mut_ptr().expose_provenance();
+        }
+        self.words.get(..words.len()).unwrap_or_default()
+    }
+}
+
+/// Forwards a receive from any rank or with any tag, or a probe, or one that receives a message only if it has come, from C, and counts
+/// its message by its status: for the only thread that calls MPI, on the fast path.
+///
+/// # Safety
+///
+/// As of [`from_c`]; the entry point is of a function that [only receives](MessageArguments::only_receives).
+#[inline(never)]
+pub(super) unsafe fn receives_from_any(
+    entry: &Entry,
+    at: MessageArguments,
+    words: &[usize],
+) -> c_int {
+    let mut room = StatusRoom::NEW;
+    // SAFETY: the caller's.
+    let lacks = entry.lacks_status(unsafe { Arguments::new(Language::C, words) });
+    let words = lacks.map_or(words, |status| room.instead(words, status));
+    // SAFETY: the caller's.
+    let arguments = unsafe { Arguments::new(Language::C, words) };
+    let begun = if at.is_try() { 0 } else { clock::now() };
+    // SAFETY: the caller's, if need be with the address of a status in place of that which stands for none.
+    let result = unsafe { forward(entry, words) };
+    if result == 0 && at.has_message(arguments) && !streams::counts_from_any(at, arguments) {
+        // SAFETY: the caller's.
+        let caller = unsafe { caller_of_entrance() };
+        let ended = clock::now();
+        // A call that finds a message there has not waited for it.
+        let begun = if at.is_try() { ended } else { begun };
+        let this_call = CallTimes { function: entry.function, caller, begun, ended };
+        streams::exchanged(at, arguments, this_call, ledger::alone());
+    }
+    result
 }
 
 /// Notes the call of one of several threads.
@@ -385,7 +512,9 @@ fn in_scope(
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let message = entry.message_of(&scope, arguments);
-    let is_timed = entry.is_timed_for(message.as_ref());
+    let records = timeline::is_on() && scope.is_of_program();
+    let before = if records { RequestsBefore::of(&entry.timeline, arguments) } else { None };
+    let is_timed = records || change.is_timed() || entry.is_timed_for(message.as_ref());
     let now = || if is_timed { clock::now() } else { 0 };
     let begun = now();
     let result = next();
@@ -402,11 +531,25 @@ fn in_scope(
     if let Some((message, ledger)) = message.filter(|_| result == 0) {
         match message {
             CallMessage::Untimed(counts) => counts.count_in(ledger),
-            CallMessage::Timed(at) => streams::exchanged(at, arguments, this_call, ledger),
+            CallMessage::Timed(at) => requests::exchanged(at, arguments, this_call, ledger),
         }
     }
-    entry.effect.after(&scope, arguments, change, result == 0, noted, this_call);
+    let succeeded = result == 0;
+    let bytes = entry.effect.after(&scope, arguments, change, succeeded, noted, this_call);
+    if records {
+        let whole = CallTimes { caller: caller_of(entry, caller), ..this_call };
+        let is_alone = scope.is_alone();
+        let thread = scope.ledger().map_or(0, Ledger::place);
+        let (at, before, arguments) = (&entry.timeline, before.as_ref(), &arguments);
+        CallRecord { at, arguments, called: whole, succeeded, bytes, is_alone, thread, before }
+            .keep();
+    }
     result
+}
+
+/// Where a call in a scope returns to: while receives are watched, a function that deals with them is called by gyan itself.
+fn caller_of(entry: &Entry, caller: usize) -> usize {
+    if entry.receives.is_some() && receives::is_on() { thread::here().caller.get() } else { caller }
 }
 
 /// Forwards a call that is only counted; returns none for any other call. `next`: calls the next definition and
@@ -419,27 +562,34 @@ fn counted(
     next: impl Fn() -> c_int,
 ) -> Option<c_int> {
     if matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+        || matches!(entry.effect, Effect::Locks(_)) && locks::follows(entry.function)
         || entry.is_examined()
         || entry.receives.is_some() && receives::is_on()
     {
         return None;
     }
     let untimed = match entry.message {
-        Some(at) => streams::untimed_among(at, arguments)?,
+        Some(at) => requests::untimed(at, arguments)?,
         None => Untimed::NOTHING,
     };
     let function = entry.function;
     let on = entry.waits_on(arguments);
+    // Its time counts for its function and its line, too.
+    if on.is_some_and(|(comm, _)| waiting::is_due(function, comm)) {
+        return None;
+    }
     let next = |alone| match on {
-        Some((comm, root)) => waiting::around(alone, function, comm, root, &next),
+        Some((comm, meeting)) => waiting::around(alone, function, || Some(comm), meeting, &next),
         None => next(),
     };
     let moved = |ledger: &Ledger| {
-        if let Effect::Moves(moved) = entry.effect {
-            ledger.moved(function, moved(arguments, &mut |sent| ledger.sent(sent)));
-        }
+        let Effect::Moves(moved) = entry.effect else { return 0 };
+        let bytes = moved(arguments, &mut |sent| ledger.sent(sent));
+        ledger.moved(function, bytes);
+        bytes
     };
-    match gate::fast(function) {
+    let call = RecordedCall { entry, arguments: &arguments, caller };
+    match gate::fast(function, timeline::is_on()) {
         Fast::Alone(inside) => {
             untimed.count();
             came_in_words(ledger::alone(), arguments);
@@ -452,7 +602,7 @@ fn counted(
                 }
                 result
             };
-            Some(gate::forward(inside, ledger::alone(), next, moved))
+            Some(call.forward(inside, ledger::alone(), true, next, moved))
         }
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
@@ -467,9 +617,46 @@ fn counted(
                 }
                 result
             };
-            Some(gate::forward(inside, ledger, next, moved))
+            Some(call.forward(inside, ledger, false, next, moved))
         }
         Fast::None => None,
+    }
+}
+
+/// A call that is counted, and leaves its events in the timeline if there is one.
+struct RecordedCall<'a> {
+    entry: &'a Entry,
+    arguments: &'a Arguments<'a>,
+    caller: usize,
+}
+
+impl RecordedCall<'_> {
+    /// As [`gate::forward`]; `moved` returns bytes. `is_alone`: no other thread calls MPI.
+    #[inline]
+    fn forward<T>(
+        &self,
+        inside: T,
+        ledger: &Ledger,
+        is_alone: bool,
+        next: impl FnOnce() -> c_int,
+        moved: impl FnOnce(&Ledger) -> u64,
+    ) -> c_int {
+        if !timeline::is_on() {
+            return gate::forward(inside, ledger, next, |ledger| _ = moved(ledger));
+        }
+        let RecordedCall { entry, arguments, caller } = *self;
+        let at = &entry.timeline;
+        let before = RequestsBefore::of(at, *arguments);
+        let before = before.as_ref();
+        let begun = clock::now();
+        let result = next();
+        let called = CallTimes { function: entry.function, caller, begun, ended: clock::now() };
+        let succeeded = result == 0;
+        let bytes = if succeeded { moved(ledger) } else { 0 };
+        let thread = ledger.place();
+        CallRecord { at, arguments, called, succeeded, bytes, is_alone, thread, before }.keep();
+        drop(inside);
+        result
     }
 }
 
@@ -596,7 +783,6 @@ macro_rules! word {
 use word;
 
 /// As many words as [`call`] can pass.
-#[cfg(test)]
 pub(super) const WORDS_AT_MOST: usize = 16;
 
 #[cfg(test)]

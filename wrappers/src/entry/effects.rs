@@ -9,11 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, CompletionsFor, Scope};
+use crate::calls::ledger::Ledger;
 use crate::entry::requests;
+use crate::mpi::abi::inquiry;
+use crate::mpi::functions::point_to_point::{MPI_Wait, MPI_Waitall};
 use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators::{self, Like};
 use crate::observe::objects;
+use crate::observe::pending;
 use crate::observe::pvars::LastReading;
+use crate::observe::streams::epochs::{self, EpochStep};
+use crate::observe::streams::locks::{self as follow, LockStep};
 use crate::observe::streams::{self, CallTimes};
 use crate::run;
 
@@ -42,6 +48,29 @@ pub(crate) enum ObjectChange {
         at: Passed,
         before: Vec<usize>,
     },
+    /// An epoch of a window begins or ends.
+    Synchronises {
+        win: Passed,
+        epoch: EpochChange,
+        ledger: &'static Ledger,
+    },
+    /// A lock of a window is asked for, may be waited for or is given back.
+    Locks {
+        win: Passed,
+        step: LockStep,
+        ledger: &'static Ledger,
+    },
+}
+
+/// Which epoch, and the group of ranks on the other side (MPI 4.1, 12.5.2).
+#[derive(Clone, Copy)]
+pub(crate) enum EpochChange {
+    Post(Passed),
+    Start(Passed),
+    Complete,
+    Wait,
+    /// If the flag says so.
+    Test(Passed),
 }
 
 /// The communicator whose ranks a new one has.
@@ -95,13 +124,22 @@ macro_rules! creates {
                 like(scope, at, Parent { comm: parent, like: is_in_order.then_some(Like::InOrder) })
             }
 
+            /// A window with the ranks of a communicator.
+            pub(crate) fn window(scope: &Scope, at: Passed, comm: Passed) -> ObjectChange {
+                of_parent(win(scope, at), Parent { comm, like: Some(Like::Duplicate) })
+            }
+
             /// A communicator with some of the ranks of its parent, all of which make it together.
             pub(crate) fn part(scope: &Scope, at: Passed, parent: Passed) -> ObjectChange {
                 like(scope, at, Parent { comm: parent, like: None })
             }
 
             fn like(scope: &Scope, at: Passed, of: Parent) -> ObjectChange {
-                match comm(scope, at) {
+                of_parent(comm(scope, at), of)
+            }
+
+            fn of_parent(change: ObjectChange, of: Parent) -> ObjectChange {
+                match change {
                     ObjectChange::Comes { kind, at, .. } => ObjectChange::Comes { kind, at, parent: Some(of) },
                     other => other,
                 }
@@ -110,11 +148,11 @@ macro_rules! creates {
 
         /// Rows that free an object: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Passed, ObjectChange, Kind, Scope, requests, streams};
+            use super::{Passed, ObjectChange, Kind, Scope, pending, requests};
 
             pub(crate) fn request(_: &Scope, at: Passed) -> ObjectChange {
                 requests::freed(at);
-                streams::request_goes(at);
+                pending::request_goes(at);
                 ObjectChange::Nothing
             }
 
@@ -170,6 +208,97 @@ pub(crate) mod begins {
     }
 }
 
+/// Rows that begin or end epochs of windows.
+pub(crate) mod synchronises {
+    use super::{EpochChange, ObjectChange, Passed, Scope, streams};
+
+    pub(crate) fn post(scope: &Scope, group: Passed, win: Passed) -> ObjectChange {
+        changes(scope, win, EpochChange::Post(group))
+    }
+
+    pub(crate) fn start(scope: &Scope, group: Passed, win: Passed) -> ObjectChange {
+        changes(scope, win, EpochChange::Start(group))
+    }
+
+    pub(crate) fn complete(scope: &Scope, win: Passed) -> ObjectChange {
+        changes(scope, win, EpochChange::Complete)
+    }
+
+    pub(crate) fn wait(scope: &Scope, win: Passed) -> ObjectChange {
+        changes(scope, win, EpochChange::Wait)
+    }
+
+    pub(crate) fn test(scope: &Scope, win: Passed, flag: Passed) -> ObjectChange {
+        changes(scope, win, EpochChange::Test(flag))
+    }
+
+    fn changes(scope: &Scope, win: Passed, epoch: EpochChange) -> ObjectChange {
+        match scope.ledger() {
+            Some(ledger) if streams::is_on() => ObjectChange::Synchronises { win, epoch, ledger },
+            _ => ObjectChange::Nothing,
+        }
+    }
+}
+
+/// Rows that ask for locks of windows, may wait for them or give them back.
+pub(crate) mod locks {
+    use super::{LockStep, ObjectChange, Passed, Scope, inquiry, streams};
+
+    pub(crate) fn lock(
+        scope: &Scope,
+        lock_type: Passed,
+        rank: Passed,
+        win: Passed,
+    ) -> ObjectChange {
+        let exclusive = inquiry().map(|mpi| mpi.abi.lock_exclusive);
+        let is_exclusive = exclusive.is_some() && exclusive == lock_type.integer();
+        at_target(scope, rank, win, |target| LockStep::Lock { target, is_exclusive })
+    }
+
+    pub(crate) fn lock_all(scope: &Scope, win: Passed) -> ObjectChange {
+        step(scope, win, Some(LockStep::Lock { target: None, is_exclusive: false }))
+    }
+
+    pub(crate) fn flush(scope: &Scope, rank: Passed, win: Passed) -> ObjectChange {
+        at_target(scope, rank, win, |target| LockStep::Flush { target, is_remote: true })
+    }
+
+    pub(crate) fn flush_local(scope: &Scope, rank: Passed, win: Passed) -> ObjectChange {
+        at_target(scope, rank, win, |target| LockStep::Flush { target, is_remote: false })
+    }
+
+    /// Which of several targets has been accessed is not known.
+    pub(crate) fn flush_all(scope: &Scope, win: Passed) -> ObjectChange {
+        step(scope, win, Some(LockStep::Flush { target: None, is_remote: false }))
+    }
+
+    pub(crate) fn unlock(scope: &Scope, rank: Passed, win: Passed) -> ObjectChange {
+        at_target(scope, rank, win, |target| LockStep::Unlock { target })
+    }
+
+    pub(crate) fn unlock_all(scope: &Scope, win: Passed) -> ObjectChange {
+        step(scope, win, Some(LockStep::Unlock { target: None }))
+    }
+
+    /// Nothing for `MPI_PROC_NULL`.
+    fn at_target(
+        scope: &Scope,
+        rank: Passed,
+        win: Passed,
+        to_step: impl FnOnce(Option<u32>) -> LockStep,
+    ) -> ObjectChange {
+        let target = rank.integer().and_then(|rank| u32::try_from(rank).ok());
+        step(scope, win, target.map(|target| to_step(Some(target))))
+    }
+
+    fn step(scope: &Scope, win: Passed, step: Option<LockStep>) -> ObjectChange {
+        match scope.ledger().zip(step) {
+            Some((ledger, step)) if streams::is_on() => ObjectChange::Locks { win, step, ledger },
+            _ => ObjectChange::Nothing,
+        }
+    }
+}
+
 /// Rows that complete requests.
 pub(crate) mod completes {
     use super::{ObjectChange, Passed, Scope, gate, requests};
@@ -190,7 +319,29 @@ pub(crate) mod completes {
     }
 }
 
+impl EpochChange {
+    /// The call succeeded.
+    fn happened(self) -> Option<EpochStep> {
+        let ranks = |group: Passed| {
+            let ranks = communicators::ranks_of_group(group.group()?, epochs::RANKS_AT_MOST);
+            Some(ranks.unwrap_or_default())
+        };
+        match self {
+            EpochChange::Post(group) => ranks(group).map(EpochStep::Posted),
+            EpochChange::Start(group) => ranks(group).map(EpochStep::Started),
+            EpochChange::Complete => Some(EpochStep::Completed),
+            EpochChange::Wait => Some(EpochStep::Waited),
+            EpochChange::Test(flag) => flag.is_set().then_some(EpochStep::Waited),
+        }
+    }
+}
+
 impl ObjectChange {
+    /// Whether the call is timed for it.
+    pub(crate) fn is_timed(&self) -> bool {
+        matches!(self, ObjectChange::Synchronises { .. } | ObjectChange::Locks { .. })
+    }
+
     /// The call succeeded.
     pub(crate) fn happened(self, called: CallTimes) {
         match self {
@@ -219,17 +370,43 @@ impl ObjectChange {
                     gate::watch_completions(CompletionsFor::Communicators, true);
                 }
             }
+            ObjectChange::Synchronises { win, epoch, ledger } => {
+                contain("following an epoch", || {
+                    if let (Some(win), Some(step)) = (win.win(), epoch.happened()) {
+                        epochs::changed(communicators::window(win), step, called, ledger);
+                    }
+                });
+            }
+            ObjectChange::Locks { win, step, ledger } => {
+                contain("following a lock", || {
+                    if let Some(win) = win.win() {
+                        follow::changed(communicators::window(win), step, called, ledger);
+                    }
+                });
+            }
             ObjectChange::Completes { at, before } => {
                 let after = requests(at, before.len());
-                let completed = before.iter().zip(&after).filter(|(before, after)| before != after);
-                for (request, _) in completed {
-                    completed_request(at.language, *request);
-                    if streams::is_on() {
-                        streams::completed(at.language, *request, called);
+                let ends_all = [MPI_Wait, MPI_Waitall].contains(&called.function);
+                for (request, after) in before.iter().zip(&after) {
+                    let is_same = request == after;
+                    if !is_same {
+                        completed_request(at.language, *request);
+                    }
+                    // The request of a persistent operation stays.
+                    if !is_same || ends_all {
+                        pending::completed(at.language, *request, is_same, called);
                     }
                 }
             }
         }
+    }
+}
+
+/// What the entry of an object is found by among the communicators.
+fn handle_of(kind: Kind, handle: usize) -> usize {
+    match kind {
+        Kind::Win => communicators::window(handle),
+        Kind::Comm | Kind::File => communicators::handle(handle),
     }
 }
 
@@ -260,6 +437,7 @@ fn begins(kind: Kind, handle: usize, parent: Option<Parent>) {
     if let Some(Parent { comm, like }) = parent
         && let Some(parent) = comm.comm()
     {
+        let (parent, handle) = (communicators::handle(parent), handle_of(kind, handle));
         streams::child_comes(parent, (!is_null).then_some(handle));
         if let Some(like) = like.filter(|_| !is_null) {
             contain("taking in a communicator", || communicators::comes_like(like, parent, handle));
@@ -280,14 +458,15 @@ fn created(kind: Kind, handle: usize) {
 
 /// The handle no longer belongs to the object that had it.
 fn forget(kind: Kind, handle: usize) {
-    contain("forgetting an object", || match kind {
-        Kind::Comm => {
-            communicators::freed(handle);
-            streams::communicator_goes(handle);
+    if kind == Kind::File {
+        return;
+    }
+    contain("forgetting an object", || {
+        communicators::freed(handle_of(kind, handle));
+        streams::communicator_goes(handle_of(kind, handle));
+        if kind == Kind::Comm {
             _ = FOUND.compare_exchange(handle, usize::MAX, Ordering::Relaxed, Ordering::Relaxed);
         }
-        Kind::Win => communicators::window_goes(handle),
-        Kind::File => {}
     });
 }
 

@@ -3,10 +3,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::calls::ledger::Ledger;
 use crate::calls::traffic::{NOBODY, Sent, Way};
 use crate::entry::bytes::Moves;
 use crate::mpi::abi::inquiry;
-use crate::mpi::handles::{Language, Passed};
+use crate::mpi::handles::{Arguments, Language, Passed};
+use crate::observe::streams::{self, CallTimes, MessageArguments, StreamCount, Untimed};
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
 use crate::sys::lookup::Lookup;
@@ -44,6 +46,8 @@ struct KeptPrepared {
     started: Counter,
     partition: Counter,
     to: Counter,
+    /// The number of the stream of its messages.
+    stream: Counter,
 }
 
 static REQUESTS: Lookup<KeptPrepared> = Lookup::new();
@@ -71,12 +75,13 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     let key = key(at.language, request);
     // There is one already if it was freed where gyan does not see it.
     let kept = REQUESTS.take(key).or_else(|| free_slots().pop()).unwrap_or_else(|| {
-        let [started, partition, to] = [const { Counter::new(0) }; 3];
-        Box::leak(Box::new(KeptPrepared { started, partition, to }))
+        let [started, partition, to, stream] = [const { Counter::new(0) }; 4];
+        Box::leak(Box::new(KeptPrepared { started, partition, to, stream }))
     });
     kept.started.set(prepared.started.bytes);
     kept.partition.set(prepared.partition);
     kept.to.set(prepared.started.peer().into());
+    kept.stream.set(streams::take_prepared());
     if !REQUESTS.put(key, kept) {
         free_slots().push(kept);
     }
@@ -95,12 +100,21 @@ pub(crate) fn freed(at: Passed) {
     }
 }
 
-fn find(language: Language, request: usize) -> Option<Prepared> {
-    let kept = REQUESTS.get(key(language, request))?;
-    let to = u32::try_from(kept.to.get()).unwrap_or(NOBODY);
-    // Only messages have a single peer.
-    let started = Sent::to(to, Way::Message, kept.started.get());
-    Some(Prepared { started, partition: kept.partition.get() })
+impl KeptPrepared {
+    fn find(language: Language, request: usize) -> Option<&'static KeptPrepared> {
+        REQUESTS.get(key(language, request))
+    }
+
+    fn known(&self) -> Prepared {
+        let to = u32::try_from(self.to.get()).unwrap_or(NOBODY);
+        // Only messages have a single peer.
+        let started = Sent::to(to, Way::Message, self.started.get());
+        Prepared { started, partition: self.partition.get() }
+    }
+
+    fn stream(&self) -> Option<&'static StreamCount> {
+        StreamCount::numbered(self.stream.get())
+    }
 }
 
 /// Requests that are started.
@@ -109,12 +123,60 @@ pub(crate) struct Started {
     pub(crate) count: usize,
 }
 
+impl Started {
+    /// With the request of each, as the program stores it.
+    fn known(&self) -> impl Iterator<Item = (usize, &'static KeptPrepared)> {
+        let Started { requests, count } = *self;
+        let all = (0..count).map_while(move |at| requests.request(at));
+        all.filter_map(move |request| {
+            Some((request, KeptPrepared::find(requests.language, request)?))
+        })
+    }
+
+    /// The messages that are timed, with their requests.
+    fn timed(&self) -> impl Iterator<Item = (usize, &'static StreamCount)> {
+        let streams = self.known().filter_map(|(request, kept)| Some((request, kept.stream()?)));
+        streams.filter(|(_, stream)| stream.is_due())
+    }
+}
+
 impl Moves for Started {
     fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
-        let Started { requests, count } = self;
-        let all = (0..count).map_while(|at| requests.request(at));
-        let known = all.filter_map(|request| find(requests.language, request));
-        known.fold(0, |sum: u64, prepared| sum.saturating_add(prepared.started.show(send)))
+        self.known().fold(0, |sum: u64, (_, kept)| {
+            if let Some(stream) = kept.stream() {
+                stream.count_started();
+            }
+            sum.saturating_add(kept.known().started.show(send))
+        })
+    }
+}
+
+/// What a call counts before it is forwarded; none if one of its messages is timed.
+#[inline]
+pub(super) fn untimed(at: MessageArguments, arguments: Arguments) -> Option<Untimed> {
+    if !at.is_start() {
+        return streams::untimed_among(at, arguments);
+    }
+    if !streams::has_prepared() {
+        return Some(Untimed::NOTHING);
+    }
+    let (requests, count) = at.started(arguments)?;
+    let is_timed = Started { requests, count }.timed().next().is_some();
+    (!is_timed).then(Untimed::started)
+}
+
+/// A call with messages that are timed has succeeded. `ledger`: of the thread.
+pub(super) fn exchanged(
+    at: MessageArguments,
+    arguments: Arguments,
+    called: CallTimes,
+    ledger: &'static Ledger,
+) {
+    let Some((requests, count)) = at.started(arguments) else {
+        return streams::exchanged(at, arguments, called, ledger);
+    };
+    for (request, stream) in (Started { requests, count }).timed() {
+        streams::started(stream, (requests.language, request), called, ledger);
     }
 }
 
@@ -128,7 +190,8 @@ pub(crate) struct Ready {
 impl Moves for Ready {
     fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
         let Ready { language, request, partitions } = self;
-        let Some(Prepared { started, partition }) = find(language, request) else { return 0 };
+        let Some(kept) = KeptPrepared::find(language, request) else { return 0 };
+        let Prepared { started, partition } = kept.known();
         let bytes = partition.saturating_mul(partitions);
         // The message was already counted when it was started.
         started.more(bytes).show(send)

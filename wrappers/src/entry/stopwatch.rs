@@ -5,10 +5,11 @@
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate::Scope;
-use crate::calls::ledger::Ledger;
+use crate::calls::ledger::{Ledger, Timed};
 use crate::calls::sites::{self, Noted};
 use crate::calls::together::InTimedCall;
 use crate::mpi::functions::Function;
+use crate::observe::recording;
 use crate::observe::waiting::Due;
 use crate::run;
 use crate::sys::clock;
@@ -18,8 +19,10 @@ const MEASURED_EVERY: u64 = 16;
 
 /// Runs while a call is timed.
 pub(crate) struct Stopwatch {
-    /// The ledger of a call that the budget chose.
+    /// Where its time goes: the ledger of the thread, if it has one to itself.
     ledger: Option<&'static Ledger>,
+    /// The budget chose the call.
+    chosen: bool,
     function: Function,
     /// The call is timed by all ranks.
     due: Option<Due>,
@@ -38,12 +41,14 @@ impl Stopwatch {
         samples: bool,
         due: Option<Due>,
     ) -> Option<Stopwatch> {
-        let ledger = scope.times();
-        if ledger.is_none() && due.is_none() {
+        let ledger = scope.own_ledger();
+        let chosen = ledger.is_some_and(|ledger| ledger.is_due(function));
+        if !chosen && due.is_none() {
             return None;
         }
         let mut begun = clock::now();
-        if let Some(ledger) = ledger {
+        recording::opens(begun);
+        if let Some(ledger) = ledger.filter(|_| chosen) {
             let samples = samples && run::is_sample_due(begun);
             // Skip if the previous call warmed up for this measurement.
             if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
@@ -51,7 +56,7 @@ impl Stopwatch {
             }
         }
         let together = (!scope.is_alone()).then(|| InTimedCall::enter(begun));
-        Some(Stopwatch { ledger, function, due, begun, together })
+        Some(Stopwatch { ledger, chosen, function, due, begun, together })
     }
 
     /// The call has returned, to `caller` in the program, if that is known (else 0).
@@ -61,10 +66,17 @@ impl Stopwatch {
         caller: usize,
         succeeded: bool,
     ) -> Option<Noted> {
-        let Stopwatch { ledger, function, due, begun, together } = stopwatch?;
+        let Stopwatch { ledger, chosen, function, due, begun, together } = stopwatch?;
         let ended = clock::now();
         drop(together);
-        let noted = ledger.and_then(|ledger| timed(ledger, function, caller, begun, ended));
+        let noted = ledger.and_then(|ledger| {
+            let timed = if chosen {
+                ledger.timed(budget(), function, begun, ended, due.is_some())
+            } else {
+                ledger.timed_besides(budget(), function, begun, ended)
+            };
+            note_place(ledger, &timed, function, caller, ended)
+        });
         if let Some(due) = due {
             due.took(begun, ended.saturating_sub(begun), succeeded);
         }
@@ -72,16 +84,15 @@ impl Stopwatch {
     }
 }
 
-/// Records the time of a call that the budget chose, and where it came from.
+/// Records where a call came from that was timed.
 #[inline]
-fn timed(
+fn note_place(
     ledger: &'static Ledger,
+    timed: &Timed,
     function: Function,
     caller: usize,
-    begun: u64,
     ended: u64,
 ) -> Option<Noted> {
-    let timed = ledger.timed(budget(), function, begun, ended);
     let noted = (timed.number > 0)
         .then(|| sites::note(ledger, function, caller, (timed.ticks, timed.weight)))
         .flatten();

@@ -4,12 +4,15 @@
 //! program passed is made in one place, where an entry point turns them into [`Arguments`].
 
 use std::ffi::c_int;
+use std::num::NonZeroU8;
 
 use crate::mpi::abi::{Bind, Constant, Library, inquiry};
 use crate::sys::peek::{element, word};
 
 /// The kind of handle at an address.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+// A word, so that a copy of it and its neighbours reads what was written by as many bytes.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[repr(usize)]
 pub(crate) enum Language {
     C,
     Fortran,
@@ -62,7 +65,33 @@ pub(crate) struct Arguments<'a> {
     words: &'a [usize],
 }
 
-/// One of them. Each method reads an argument of the kind that the row names.
+/// The position of an argument, in a byte: those of a function are copied where a call is handled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct ArgumentPosition(NonZeroU8);
+
+impl ArgumentPosition {
+    /// The first argument has 0. None for a position that no argument has.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) const fn new(at: usize) -> Option<ArgumentPosition> {
+        if at >= u8::MAX as usize {
+            return None;
+        }
+        match NonZeroU8::new(at as u8 + 1) {
+            Some(next) => Some(ArgumentPosition(next)),
+            None => None,
+        }
+    }
+}
+
+impl From<ArgumentPosition> for usize {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn from(at: ArgumentPosition) -> usize {
+        usize::from(at.0.get()) - 1
+    }
+}
+
+/// One of the arguments. Each method reads an argument of the kind that the row names.
 #[derive(Clone, Copy)]
 pub(crate) struct Passed {
     pub(crate) language: Language,
@@ -111,6 +140,7 @@ impl<'a> Arguments<'a> {
 
 impl Passed {
     /// An `int`, which C passes by value and Fortran by address.
+    #[inline]
     pub(crate) fn integer(self) -> Option<c_int> {
         match self.language {
             // The upper half of the word is not part of the int.
@@ -120,6 +150,12 @@ impl Passed {
             // SAFETY: the address of an INTEGER, or of a structure that is nothing but one.
             Language::Fortran => Some(unsafe { element::<c_int>(self.word, 0) }),
         }
+    }
+
+    /// Whether the flag at the address in this argument is set, which the call has written.
+    pub(crate) fn is_set(self) -> bool {
+        // SAFETY: the address of an int, or of a LOGICAL of that size.
+        self.word != 0 && unsafe { element::<c_int>(self.word, 0) } != 0
     }
 
     /// The same for a number of things.
@@ -134,6 +170,23 @@ impl Passed {
         match self.language {
             Language::C => Some(self.word),
             Language::Fortran => inquiry()?.comm(self.integer()?),
+        }
+    }
+
+    /// The same for a window.
+    #[inline]
+    pub(crate) fn win(self) -> Option<usize> {
+        match self.language {
+            Language::C => Some(self.word),
+            Language::Fortran => inquiry()?.win(self.integer()?),
+        }
+    }
+
+    /// The same for a group.
+    pub(crate) fn group(self) -> Option<usize> {
+        match self.language {
+            Language::C => Some(self.word),
+            Language::Fortran => inquiry()?.program_group(self.integer()?),
         }
     }
 
@@ -175,7 +228,7 @@ impl Passed {
         }
         // SAFETY: a status has both.
         let at = |offset| unsafe { element::<c_int>(at + offset, 0) };
-        let [source, tag] = abi.status_source_and_tag.map(at);
-        Some((source, tag))
+        let [source, tag] = abi.status_source_and_tag;
+        Some((at(source), at(tag)))
     }
 }

@@ -38,7 +38,10 @@ const COMPARISONS_AT_MOST: u64 = 10_000_000;
 const AT_HAND_BITS: u32 = 8;
 
 /// How many numbers users may store with a communicator.
-pub(crate) const NOTES: usize = 96;
+pub(crate) const NOTES: usize = 112;
+
+/// One more is the number that a timeline has for it.
+pub(crate) const TIMELINE_NOTE: usize = NOTES;
 
 /// Not the handle of any communicator, in any known library; nor what [`by_word`] is asked about.
 const NOBODY: usize = usize::MAX - 1;
@@ -62,7 +65,7 @@ pub(crate) struct Communicator {
     is_inter: AtomicBool,
     /// 0 if not known yet.
     members: AtomicU64,
-    notes: [AtomicU16; NOTES],
+    notes: [AtomicU16; NOTES + 1],
 }
 
 /// The number of words; the number of communicators that share the list, which only the holder of the table's lock
@@ -142,29 +145,58 @@ pub(crate) fn by_word(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
-/// The handle that a program passed as `word`.
+/// The handle that a program passed as `word`: what its entry is found by.
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn handle(word: usize) -> usize {
     word & BITS.load(Ordering::Relaxed)
+}
+
+/// The same for a window: no communicator has it.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn window(word: usize) -> usize {
+    handle(word) | WINDOW
+}
+
+/// The handle in MPI behind what [`window`] returned; none for a communicator.
+pub(crate) fn window_behind(handle: usize) -> Option<usize> {
+    (handle & WINDOW != 0).then_some(handle & !WINDOW)
+}
+
+/// The same as [`by_word`] of a handle or a window.
+#[inline]
+pub(crate) fn by_handle(handle: usize) -> Option<&'static Communicator> {
+    at_hand(handle)
 }
 
 /// The same if it is cached.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-pub(crate) fn of_late(word: usize) -> Option<&'static Communicator> {
-    last_at_place(word & BITS.load(Ordering::Relaxed))
+pub(crate) fn of_late(handle: usize) -> Option<&'static Communicator> {
+    last_at_place(handle)
 }
 
-/// Whether [`by_word`] would ask the library, which it may do only of a communicator that a call has accepted.
+/// Whether [`by_handle`] would ask the library, which it may do only of a communicator that a call has accepted.
 #[inline]
-pub(crate) fn is_new(word: usize) -> bool {
-    let handle = word & BITS.load(Ordering::Relaxed);
+pub(crate) fn is_new(handle: usize) -> bool {
     last_at_place(handle).is_none() && !table().is_decided(handle)
 }
 
-/// The same for a window.
+/// The window that a program passed as `word`.
 #[inline]
 pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {
-    at_hand(word & BITS.load(Ordering::Relaxed) | WINDOW)
+    at_hand(window(word))
+}
+
+/// The ranks in `MPI_COMM_WORLD` of a group of the program that a call has accepted; none of one with more than `at_most`. The
+/// library is asked each time, as a group may end unseen.
+#[cold]
+pub(crate) fn ranks_of_group(group: usize, at_most: usize) -> Option<Vec<u32>> {
+    charged(|| {
+        let (mpi, world) = askable()?;
+        mpi.ranks_of_group(world, group, at_most)
+    })
 }
 
 #[allow(clippy::inline_always)]
@@ -234,12 +266,10 @@ pub(crate) enum Like {
     InOrder,
 }
 
-/// A communicator comes like another one, both as a program passes them: nothing is asked again about its ranks. If
+/// A communicator or window comes like a communicator, both as their entries are found: nothing is asked again about its ranks. If
 /// nothing is known of the parent, the first use of the new one decides. The call that makes it pays for it.
 #[cold]
-pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
-    let bits = BITS.load(Ordering::Relaxed);
-    let (parent, handle) = (parent & bits, child & bits);
+pub(crate) fn comes_like(like: Like, parent: usize, handle: usize) {
     let Some((mpi, world)) = askable() else { return };
     let known = if parent == world { at_hand(parent) } else { table().known(parent) };
     let Some(known) = known else { return };
@@ -253,14 +283,9 @@ pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
     }
 }
 
-/// A communicator is about to be freed, or a new one has its handle.
-pub(crate) fn freed(word: usize) {
-    table().freed(word & BITS.load(Ordering::Relaxed));
-}
-
-/// The same for a window.
-pub(crate) fn window_goes(word: usize) {
-    table().freed(word & BITS.load(Ordering::Relaxed) | WINDOW);
+/// A communicator or window is about to be freed, or a new one has its handle.
+pub(crate) fn freed(handle: usize) {
+    table().freed(handle);
 }
 
 /// The cache slot of a communicator.
@@ -283,7 +308,7 @@ impl Communicator {
             same: AtomicU32::new(0),
             is_inter: AtomicBool::new(false),
             members: AtomicU64::new(0),
-            notes: [const { AtomicU16::new(0) }; NOTES],
+            notes: [const { AtomicU16::new(0) }; NOTES + 1],
         }
     }
 

@@ -4,9 +4,12 @@
 
 pub(crate) mod communicators;
 pub(crate) mod objects;
+pub(crate) mod pending;
 pub(crate) mod phases;
 pub(crate) mod pvars;
 pub(crate) mod queues;
 pub(crate) mod receives;
+pub(crate) mod recording;
 pub(crate) mod streams;
+pub(crate) mod timeline;
 pub(crate) mod waiting;

@@ -93,6 +93,21 @@ impl Phases {
         }
     }
 
+    /// Their names, by number.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.all.iter().map(|phase| phase.name.clone()).collect()
+    }
+
+    /// The name of a phase; empty outside all phases.
+    pub(crate) fn name(&self, phase: usize) -> &str {
+        self.all.get(phase).map_or("", |account| &account.name)
+    }
+
+    /// The number of the current one.
+    pub(crate) fn current(&self) -> usize {
+        self.current
+    }
+
     pub(crate) fn is_off(&self) -> bool {
         self.off
     }

@@ -3,9 +3,11 @@
 //! long each of the two waits for the other one is known afterwards, without asking each other.
 //!
 //! Messages are received in the order in which they were sent (MPI 4.1, 3.5), and receives are numbered in the order in which
-//! they are posted. A receive from any rank, or with any tag, has no number: then the two ranks count differently, and
-//! the reduction leaves their stream out. Communicators have a number that follows from that of their parent, and from how many
-//! the parent had before, as all its ranks make them together.
+//! they are posted. One from any rank, or with any tag, is numbered once its status says which message came, if it ends in the
+//! call that posts it. Another one has no number: then the two ranks count differently, and the reduction leaves their stream out.
+//! Communicators have a number that follows from that of their parent, and from how many the parent had before, as all its ranks
+//! make them together; so have windows. Signals of one-sided synchronisation are messages without data ([`epochs`]); locks of windows are followed apart
+//! from them ([`locks`]).
 //!
 //! Only calls whose messages are timed leave the fast path ([`counts`]), and those that complete requests while a message that is
 //! timed is under way. Once a second thread sends or receives, nothing is compared: the order of their calls is not known.
@@ -13,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+pub(crate) mod epochs;
+pub(crate) mod locks;
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -20,27 +24,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gyan_results::{
     MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes, ObjectsLeftOut,
-    STREAM_TIMES_AT_MOST, Waiting,
+    STREAM_TIMES_AT_MOST, TimelineMessages, Waiting,
 };
 
-use self::counts::{PassedKey, StreamCount};
-pub(crate) use self::counts::{Untimed, at_hand, is_on, untimed, untimed_among};
+use self::counts::PassedKey;
+pub(crate) use self::counts::{
+    StreamCount, Untimed, at_hand, has_prepared, is_on, numbers_any, untimed, untimed_among,
+};
+use self::epochs::OpenEpochs;
+use self::locks::FollowedLocks;
 use super::communicators;
+use super::pending;
 use super::waiting::set;
 use crate::calls::addresses::Map;
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
-use crate::calls::gate::{self, CompletionsFor};
 use crate::calls::ledger::{self, Ledger};
-use crate::calls::requests::position;
+use crate::calls::requests;
 use crate::calls::scripts;
 use crate::calls::sites::Places;
 use crate::calls::stacks;
+use crate::mpi::abi::inquiry;
 use crate::mpi::functions::Function;
-use crate::mpi::handles::{Arguments, Language, Passed};
+use crate::mpi::handles::{ArgumentPosition, Arguments, Language, Passed};
 use crate::sys::alloc;
 use crate::sys::clock;
-use crate::sys::fixed_map::FixedMap;
 use crate::sys::lookup::hash;
 
 /// How many streams a rank follows.
@@ -48,18 +56,15 @@ const STREAMS_AT_MOST: usize = 1024;
 /// How many messages are timed, of all streams together; each stream has at least so many.
 const TIMES_AT_MOST: usize = 4096;
 const TIMES_AT_LEAST: usize = 8;
-/// How many operations that are timed may not have ended at a time.
-const PENDING_AT_MOST: usize = 4096;
-/// How many of them may have the same request.
-const ALIKE_AT_MOST: u32 = 256;
 /// How many calls of the program are told apart.
 const CALLS_AT_MOST: usize = 1024;
 /// How many communicators are known at a time.
 const COMMUNICATORS_AT_MOST: usize = 1 << 14;
 
-/// How many requests that are not timed may complete while one that is timed does not: one that never completes must not
-/// have every completion examined.
-const PATIENCE: u32 = 4096;
+/// So many messages from any rank or with any tag are numbered whatever that costs; then as long as it takes no more than this
+/// part of the time.
+const FROM_ANY_AT_FIRST: u64 = 1 << 14;
+const FROM_ANY_SHARE: f64 = 0.005;
 
 static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 
@@ -67,56 +72,136 @@ static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct MessageArguments {
     /// The rank and the tag of what is sent, and of what is received.
-    sent: Option<(usize, usize)>,
-    received: Option<(usize, usize)>,
-    comm: usize,
-    /// The request, if it only starts the message.
-    request: Option<usize>,
+    sent: Option<(ArgumentPosition, ArgumentPosition)>,
+    received: Option<(ArgumentPosition, ArgumentPosition)>,
+    /// Where a request says it there is none.
+    comm: Option<ArgumentPosition>,
+    /// The request, if it only starts the message, or those that are started.
+    request: Option<ArgumentPosition>,
+    status: Option<ArgumentPosition>,
+    /// Where the call says whether it has received a message.
+    flag: Option<ArgumentPosition>,
+    form: MessageForm,
+}
+
+/// What a function does with a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum MessageForm {
+    /// Sends or receives it, or starts to.
+    Exchanges,
+    /// Receives it if it has come.
+    Tries,
+    /// Waits for it, and leaves it for the next call that receives it.
+    Probes,
+    /// Prepares a persistent operation.
+    Prepares,
+    /// Starts one of them, or as many as the first argument says.
+    Starts,
 }
 
 impl MessageArguments {
-    /// None for any other function, and for those that prepare an operation that is started by another call.
+    /// None for any other function.
     pub(crate) const fn new(function: &str, names: &[&str]) -> Option<MessageArguments> {
         let name = match function.as_bytes().split_last_chunk() {
             Some((name, b"_c")) => name,
             _ => function.as_bytes(),
         };
-        let is_message = matches!(
-            name,
-            b"MPI_Send"
-                | b"MPI_Ssend"
-                | b"MPI_Bsend"
-                | b"MPI_Rsend"
-                | b"MPI_Isend"
-                | b"MPI_Issend"
-                | b"MPI_Ibsend"
-                | b"MPI_Irsend"
-                | b"MPI_Recv"
-                | b"MPI_Irecv"
-                | b"MPI_Sendrecv"
-                | b"MPI_Sendrecv_replace"
-        );
-        if !is_message {
-            return None;
-        }
+        let Some(form) = MessageForm::in_function(name) else { return None };
+        let request = first(position(names, "request"), position(names, "array_of_requests"));
         let tag = position(names, "tag");
         let sent = both(position(names, "dest"), first(position(names, "sendtag"), tag));
         let received = both(position(names, "source"), first(position(names, "recvtag"), tag));
-        match position(names, "comm") {
-            Some(comm) => {
-                let request = position(names, "request");
-                Some(MessageArguments { sent, received, comm, request })
-            }
-            None => None,
+        let [status, flag] = [position(names, "status"), position(names, "flag")];
+        let comm = position(names, "comm");
+        Some(MessageArguments { sent, received, comm, request, status, flag, form })
+    }
+
+    /// The status, if the function has one.
+    pub(crate) const fn status(&self) -> Option<ArgumentPosition> {
+        self.status
+    }
+
+    /// Whether it does nothing but receive a message, or wait for one, with a status.
+    pub(crate) const fn only_receives(&self) -> bool {
+        self.sent.is_none() && self.received.is_some() && self.status.is_some()
+    }
+
+    pub(crate) const fn is_start(&self) -> bool {
+        matches!(self.form, MessageForm::Starts)
+    }
+
+    /// Whether the call receives a message only if it has come.
+    pub(crate) const fn is_try(&self) -> bool {
+        matches!(self.form, MessageForm::Tries)
+    }
+
+    /// Whether a successful call has received a message, if it only tries to.
+    pub(crate) fn has_message(&self, arguments: Arguments) -> bool {
+        !self.is_try() || self.flag.is_some_and(|flag| arguments.at(flag).is_set())
+    }
+
+    /// The persistent operations that a call starts: where their requests are, and how many.
+    pub(crate) fn started(&self, arguments: Arguments) -> Option<(Passed, usize)> {
+        let at = self.request.filter(|_| self.is_start())?;
+        let number = if usize::from(at) == 0 { 1 } else { arguments.at(0_usize).number() };
+        Some((arguments.at(at), number))
+    }
+
+    /// Whether a call receives from any rank or with any tag, so that only its status says which message came.
+    #[inline]
+    pub(crate) fn is_from_any(&self, arguments: Arguments) -> bool {
+        let (Some((peer, tag)), Some(mpi)) = (self.received, inquiry()) else { return false };
+        arguments.at(peer).integer() == Some(mpi.abi.any_source)
+            || arguments.at(tag).integer() == Some(mpi.abi.any_tag)
+    }
+}
+
+impl MessageForm {
+    const fn in_function(name: &[u8]) -> Option<MessageForm> {
+        match name {
+            b"MPI_Send"
+            | b"MPI_Ssend"
+            | b"MPI_Bsend"
+            | b"MPI_Rsend"
+            | b"MPI_Isend"
+            | b"MPI_Issend"
+            | b"MPI_Ibsend"
+            | b"MPI_Irsend"
+            | b"MPI_Recv"
+            | b"MPI_Irecv"
+            | b"MPI_Mprobe"
+            | b"MPI_Sendrecv"
+            | b"MPI_Sendrecv_replace"
+            | b"MPI_Isendrecv"
+            | b"MPI_Isendrecv_replace" => Some(MessageForm::Exchanges),
+            b"MPI_Improbe" => Some(MessageForm::Tries),
+            b"MPI_Probe" => Some(MessageForm::Probes),
+            b"MPI_Send_init" | b"MPI_Ssend_init" | b"MPI_Bsend_init" | b"MPI_Rsend_init"
+            | b"MPI_Recv_init" => Some(MessageForm::Prepares),
+            b"MPI_Start" | b"MPI_Startall" => Some(MessageForm::Starts),
+            _ => None,
         }
     }
 }
 
-const fn first(one: Option<usize>, other: Option<usize>) -> Option<usize> {
+const fn position(names: &[&str], wanted: &str) -> Option<ArgumentPosition> {
+    match requests::position(names, wanted) {
+        Some(at) => ArgumentPosition::new(at),
+        None => None,
+    }
+}
+
+const fn first(
+    one: Option<ArgumentPosition>,
+    other: Option<ArgumentPosition>,
+) -> Option<ArgumentPosition> {
     if one.is_some() { one } else { other }
 }
 
-const fn both(one: Option<usize>, other: Option<usize>) -> Option<(usize, usize)> {
+const fn both(
+    one: Option<ArgumentPosition>,
+    other: Option<ArgumentPosition>,
+) -> Option<(ArgumentPosition, ArgumentPosition)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one, other)),
         _ => None,
@@ -140,6 +225,10 @@ struct CalledAt {
 }
 
 impl CallTimes {
+    fn took(self) -> u64 {
+        self.ended.saturating_sub(self.begun)
+    }
+
     /// In Python the line that calls it.
     fn at(self) -> CalledAt {
         let address = scripts::address().unwrap_or_else(|| stacks::place_of(self.caller));
@@ -153,14 +242,19 @@ struct Streams {
     tallies: Vec<StreamTally>,
     /// By the address of the count.
     claims: BTreeMap<usize, Claim>,
-    /// By request. MPICH has one for all sends that have ended already, so there may be several of a request, numbered from 0.
-    pending: FixedMap<(Language, usize, u32), PendingMessage>,
-    /// How many other requests have completed since one of those did.
-    others_completed: u32,
+    /// The stream of the persistent operation that was prepared last.
+    prepared: Option<&'static StreamCount>,
+    /// The call that has waited for the next message of a stream, and the number of that.
+    probed: Option<(usize, u64, CallTimes)>,
+    /// When messages began to be timed, in ticks.
+    since: u64,
     /// The calls of messages that are timed, and their numbers from 1.
     calls: Vec<CalledAt>,
     call_numbers: BTreeMap<CalledAt, u32>,
     communicators: BTreeMap<usize, KnownCommunicator>,
+    /// By window.
+    epochs: BTreeMap<usize, OpenEpochs>,
+    locks: FollowedLocks,
     /// Most messages of a stream that are timed.
     at_most: usize,
     /// How many are.
@@ -177,6 +271,8 @@ struct Claim {
     stream: Option<usize>,
     /// They are sent to another rank.
     is_sent: bool,
+    /// There are persistent operations of it.
+    is_prepared: bool,
 }
 
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
@@ -198,10 +294,12 @@ struct KnownCommunicator {
 /// The messages of one stream.
 #[derive(Default)]
 struct StreamTally {
-    /// None once its communicator has ended.
+    /// None once its communicator has ended, or its messages are not numbered any more.
     count: Option<&'static StreamCount>,
     /// How many there were then.
     ended_with: u64,
+    /// There may have been more.
+    is_partial: bool,
     level: u32,
     times: Vec<MessageTicks>,
 }
@@ -219,11 +317,18 @@ struct MessageTicks {
 
 /// A message that was begun, and is timed.
 #[derive(Clone, Copy)]
-struct PendingMessage {
+pub(super) struct PendingMessage {
     stream: usize,
     number: u64,
     begun: u64,
     begun_in: u32,
+}
+
+impl PendingMessage {
+    /// Whether the same call began both.
+    pub(super) fn is_begun_with(&self, other: &PendingMessage) -> bool {
+        self.begun == other.begun
+    }
 }
 
 const WORLD: u64 = 1;
@@ -239,17 +344,21 @@ pub(crate) fn begin(on: bool) {
         numbers: BTreeMap::new(),
         tallies: Vec::new(),
         claims: BTreeMap::new(),
-        pending: FixedMap::new(PENDING_AT_MOST),
-        others_completed: 0,
+        prepared: None,
+        probed: None,
+        since: clock::now(),
         calls: Vec::new(),
         call_numbers: BTreeMap::new(),
         communicators: BTreeMap::new(),
+        epochs: BTreeMap::new(),
+        locks: FollowedLocks::default(),
         at_most: STREAM_TIMES_AT_MOST,
         timed: 0,
         sent_in_none: 0,
         has_threads: false,
     });
     counts::begin(on);
+    locks::begin(on);
 }
 
 fn streams() -> MutexGuard<'static, Option<Streams>> {
@@ -261,14 +370,39 @@ fn with_streams<T>(work: impl FnOnce(&mut Streams) -> T) -> Option<T> {
     contain("timing a message", || streams().as_mut().map(work))?
 }
 
-/// A communicator was made by all ranks of its parent together; as a program passes them. `child` may be none for this rank.
+/// The number of a communicator or window that its ranks agree on, as the profile has it; as [`communicators::by_handle`] finds it.
+pub(crate) fn number_of(handle: usize) -> Option<String> {
+    let number = with_streams(|streams| Some(streams.communicator(handle)?.number))??;
+    Some(format!("{number:016x}"))
+}
+
+/// How many messages there were of each stream; none if that is not known.
+pub(crate) fn totals() -> Vec<TimelineMessages> {
+    let streams = streams();
+    let Some(streams) = streams.as_ref().filter(|streams| !streams.has_threads) else {
+        return Vec::new();
+    };
+    let total = |(key, stream): (&StreamKey, &usize)| {
+        let tally = streams.tallies.get(*stream)?;
+        Some(TimelineMessages {
+            direction: key.direction,
+            peer: key.peer,
+            tag: key.tag,
+            communicator: format!("{:016x}", key.communicator),
+            messages: (!tally.is_partial).then(|| tally.messages()),
+        })
+    };
+    streams.numbers.iter().filter_map(total).collect()
+}
+
+/// A communicator or window was made by all ranks of its parent together; as [`communicators::by_handle`] finds them. `child` may be
+/// none for this rank.
 pub(crate) fn child_comes(parent: usize, child: Option<usize>) {
     if !is_on() {
         return;
     }
-    let [parent, child] = [Some(parent), child].map(|word| word.map(communicators::handle));
     with_streams(|streams| {
-        let Some(parent) = parent.and_then(|parent| streams.communicator(parent)) else { return };
+        let Some(parent) = streams.communicator(parent) else { return };
         parent.children += 1;
         let (high, low) = ((parent.number >> 32) as u32, (parent.number & 0xffff_ffff) as u32);
         let number = hash([high, low, parent.children].into_iter());
@@ -283,22 +417,9 @@ pub(crate) fn child_comes(parent: usize, child: Option<usize>) {
 }
 
 /// A communicator ends, or its handle belongs to another one from now on.
-pub(crate) fn communicator_goes(word: usize) {
+pub(crate) fn communicator_goes(handle: usize) {
     if is_on() {
-        let handle = communicators::handle(word);
         with_streams(|streams| streams.communicator_ends(handle));
-    }
-}
-
-/// A request is about to be freed.
-pub(crate) fn request_goes(request: Passed) {
-    if is_on()
-        && let Some(handle) = request.request(0)
-    {
-        with_streams(|streams| {
-            streams.take_pending(request.language, handle);
-            streams.watch();
-        });
     }
 }
 
@@ -315,11 +436,22 @@ pub(crate) fn exchanged(
     if !counts::is_alone(ledger) {
         return second_thread_comes();
     }
-    let Some(comm) = arguments.at(at.comm).comm().map(communicators::handle) else { return };
-    let of_direction = |place: Option<(usize, usize)>, direction| {
+    if !at.has_message(arguments) {
+        return;
+    }
+    let comm = at.comm.and_then(|comm| arguments.at(comm).comm());
+    let Some(comm) = comm.map(communicators::handle) else { return };
+    // On a communicator of which nothing is known a message has no number, whoever sent it.
+    let is_numbered = || with_streams(|streams| streams.communicator(comm).is_some()) == Some(true);
+    let from_any = at.is_from_any(arguments) && counts::numbers_any() && is_numbered();
+    let came = at.status.filter(|_| from_any);
+    let came = came.and_then(|status| arguments.at(status).source_and_tag());
+    let of_direction = |place: Option<(ArgumentPosition, ArgumentPosition)>, direction| {
         let (peer, tag) = place?;
         let [peer, tag] = [peer, tag].map(|place| arguments.at(place).integer());
-        let passed = PassedKey { comm, peer: peer?, tag: tag? };
+        let came = came.filter(|_| direction == MessageDirection::Received);
+        let (peer, tag) = came.or(peer.zip(tag))?;
+        let passed = PassedKey { comm, peer, tag };
         // The library may be asked, with no lock held. Those that stand for no rank, any rank or any tag are negative.
         let peer = u32::try_from(passed.peer).ok().filter(|_| passed.tag >= 0);
         let peer = peer.and_then(|peer| communicators::by_word(comm)?.rank_in_world(peer));
@@ -333,11 +465,109 @@ pub(crate) fn exchanged(
         let passed = arguments.at(request);
         Some((passed.language, passed.request(0)?))
     });
-    let ends = match at.request {
-        Some(_) => Ends::InAnother(request),
-        None => Ends::Here,
+    match at.form {
+        MessageForm::Probes => _ = with_streams(|streams| streams.probes(both, called)),
+        MessageForm::Prepares => prepare(both),
+        _ => {
+            let ends = match at.request {
+                Some(_) => Ends::InAnother(request),
+                None => Ends::Here,
+            };
+            count_messages(both, ends, called);
+        }
+    }
+    if came.is_some() {
+        came_from_any();
+    }
+}
+
+/// A persistent operation is prepared.
+fn prepare(both: [Option<Exchanged>; 2]) {
+    with_streams(|streams| {
+        let Some(message) = both.into_iter().flatten().next() else { return };
+        let Some(count) = streams.count_of_stream(message) else { return };
+        if let Some(claim) = streams.claims.get_mut(&ptr::from_ref(count).addr())
+            && claim.stream.is_some()
+        {
+            claim.is_prepared = true;
+            streams.prepared = Some(count);
+            counts::prepared_comes();
+        }
+    });
+}
+
+/// The stream of the persistent operation that was prepared last, as a number above 0; 0 if it is in none.
+pub(crate) fn take_prepared() -> u64 {
+    if !has_prepared() {
+        return 0;
+    }
+    let prepared = with_streams(|streams| streams.prepared.take()).flatten();
+    prepared.map_or(0, StreamCount::number)
+}
+
+/// A persistent operation with this request was started, whose message is timed. It is counted later.
+pub(crate) fn started(
+    count: &'static StreamCount,
+    (language, request): (Language, usize),
+    called: CallTimes,
+    ledger: &'static Ledger,
+) {
+    if !counts::is_alone(ledger) {
+        return second_thread_comes();
+    }
+    with_streams(|streams| {
+        if let Some(stream) = streams.stream_with(count) {
+            streams.took(stream, Ends::InAnother(Some((language, request))), called);
+            count.take_back();
+        }
+    });
+}
+
+/// The message that was counted last was to be timed, and was not: another one of its call was started before it.
+#[cold]
+fn missed(count: &'static StreamCount) {
+    with_streams(|streams| {
+        let at_most = streams.at_most;
+        let stream = streams.stream_with(count);
+        if let Some(tally) = stream.and_then(|stream| streams.tallies.get_mut(stream)) {
+            tally.plan(count.messages().saturating_sub(1), at_most);
+        }
+    });
+}
+
+/// Whether a message is counted that has come from any rank or with any tag: it is not timed, and its stream is known.
+#[inline]
+pub(crate) fn counts_from_any(at: MessageArguments, arguments: Arguments) -> bool {
+    let known = || {
+        let came = arguments.at(at.status?).source_and_tag()?;
+        counts::untimed_from(arguments.at(at.comm?).comm()?, came)
     };
-    count(both, ends, called);
+    let Some(count) = known() else { return false };
+    if at.form != MessageForm::Probes {
+        count.count();
+    }
+    came_from_any();
+    true
+}
+
+/// A message has come from any rank or with any tag. If they take too much, those that are received have no number any more.
+#[inline]
+fn came_from_any() {
+    let before = counts::from_any_comes();
+    if before >= FROM_ANY_AT_FIRST && before.is_multiple_of(FROM_ANY_AT_FIRST / 16) {
+        examine_cost(before);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn examine_cost(messages: u64) {
+    let cost = budget().timed_ticks() * messages as f64;
+    with_streams(|streams| {
+        if cost > FROM_ANY_SHARE * clock::now().saturating_sub(streams.since) as f64 {
+            streams.receives_end();
+        }
+    });
 }
 
 /// A message, as the program passes it.
@@ -347,6 +577,15 @@ pub(crate) struct Exchanged {
     /// The rank in `MPI_COMM_WORLD`, if that is known.
     peer: Option<u32>,
     passed: PassedKey,
+}
+
+impl Exchanged {
+    /// Whether it counts as a message that is sent to another rank: signals do not.
+    fn is_sent(&self) -> bool {
+        let PassedKey { comm, peer, .. } = self.passed;
+        let is_message = peer >= 0 && communicators::window_behind(comm).is_none();
+        is_message && self.direction == MessageDirection::Sent
+    }
 }
 
 /// The messages of a call on a simulated communicator, whose ranks are those of the world, as direction, rank and tag: on the fast
@@ -367,7 +606,7 @@ pub(crate) fn simulate(
     let counts: Option<Vec<_>> = both.iter().flatten().map(untimed).collect();
     match counts {
         Some(counts) => counts.into_iter().for_each(|count| _ = count.count()),
-        None => count(both, ends, called),
+        None => count_messages(both, ends, called),
     }
 }
 
@@ -379,13 +618,12 @@ pub(crate) enum Ends {
     InAnother(Option<(Language, usize)>),
 }
 
-pub(crate) fn count(both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes) {
+pub(crate) fn count_messages(both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes) {
     let timed = with_streams(|streams| {
         let mut timed = false;
         for message in both.into_iter().flatten() {
             timed |= streams.takes(message, ends, called);
         }
-        streams.watch();
         timed
     });
     if timed == Some(true) {
@@ -398,25 +636,15 @@ pub(crate) fn count(both: [Option<Exchanged>; 2], ends: Ends, called: CallTimes)
 #[inline(never)]
 fn second_thread_comes() {
     counts::end();
+    locks::end();
     with_streams(|streams| {
         streams.has_threads = true;
-        streams.pending.clear();
-        streams.watch();
     });
 }
 
-/// A request has completed in this call.
-pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
+/// A message ends in this call.
+pub(super) fn completed(message: PendingMessage, called: CallTimes) {
     with_streams(|streams| {
-        let Some(message) = streams.take_pending(language, request) else {
-            streams.others_completed += 1;
-            if streams.others_completed > PATIENCE {
-                streams.pending.clear();
-                streams.watch();
-            }
-            return;
-        };
-        streams.watch();
         let PendingMessage { stream, number, begun, begun_in } = message;
         let waits_in = streams.call_number(called.at());
         let CallTimes { begun: waits, ended, .. } = called;
@@ -431,30 +659,11 @@ pub(crate) fn completed(language: Language, request: usize, called: CallTimes) {
 }
 
 impl Streams {
-    /// Keeps a message until its request completes; without room it is not known.
-    fn keep_pending(&mut self, (language, request): (Language, usize), message: PendingMessage) {
-        let mut free = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
-        let free = free.find(|key| self.pending.get(key).is_none());
-        _ = free.is_some_and(|key| self.pending.put(key, message));
-    }
-
-    /// The message of a request, which is completed or freed; the latest one of several.
-    fn take_pending(&mut self, language: Language, request: usize) -> Option<PendingMessage> {
-        let keys = (0..ALIKE_AT_MOST).map(|number| (language, request, number));
-        let known = keys.take_while(|key| self.pending.get(key).is_some());
-        let last = known.last()?;
-        self.pending.take(&last)
-    }
-
-    /// Has completions examined as long as there are messages to wait for.
-    fn watch(&mut self) {
-        self.others_completed = 0;
-        gate::watch_completions(CompletionsFor::Messages, !self.pending.is_empty());
-    }
-
     /// The handle of a communicator no longer belongs to it.
     fn communicator_ends(&mut self, handle: usize) {
         self.communicators.remove(&handle);
+        self.epochs.remove(&handle);
+        self.locks.window_goes(handle);
         let (tallies, sent_in_none) = (&mut self.tallies, &mut self.sent_in_none);
         self.claims.retain(|_, claim| {
             let is_over = claim.count.comm() == handle;
@@ -465,7 +674,11 @@ impl Streams {
                     None if claim.is_sent => *sent_in_none += messages,
                     None => {}
                 }
-                claim.count.ends();
+                if claim.is_prepared {
+                    claim.count.is_kept();
+                } else {
+                    claim.count.ends();
+                }
             }
             !is_over
         });
@@ -496,19 +709,54 @@ impl Streams {
 
     /// Counts a message; returns whether it is timed.
     fn takes(&mut self, message: Exchanged, ends: Ends, called: CallTimes) -> bool {
-        let Exchanged { direction, passed, .. } = message;
-        let claimed = counts::find(direction, passed).or_else(|| self.claim(message));
-        let Some(count) = claimed else {
+        let Some(count) = self.count_of_stream(message) else {
             counts::is_full();
-            self.sent_in_none += u64::from(direction == MessageDirection::Sent);
+            self.sent_in_none += u64::from(message.is_sent());
             return false;
         };
-        let claim = self.claims.get(&ptr::from_ref(count).addr());
-        if let Some(stream) = claim.and_then(|claim| claim.stream) {
+        if let Some(stream) = self.stream_with(count) {
             return self.took(stream, ends, called);
         }
         count.count();
         false
+    }
+
+    /// A call has waited for the next message of a stream, which another call will receive.
+    fn probes(&mut self, both: [Option<Exchanged>; 2], called: CallTimes) {
+        for message in both.into_iter().flatten() {
+            let Some(count) = self.count_of_stream(message) else { continue };
+            let Some(stream) = self.stream_with(count) else { continue };
+            let number = count.messages();
+            let longer = self.probed.filter(|(of, next, probe)| {
+                (*of, *next) == (stream, number) && probe.took() > called.took()
+            });
+            if count.is_due() && longer.is_none() {
+                self.probed = Some((stream, number, called));
+            }
+        }
+    }
+
+    /// Messages that are received have no number any more.
+    fn receives_end(&mut self) {
+        counts::from_any_ends();
+        let tallies = &mut self.tallies;
+        for claim in self.claims.values_mut().filter(|claim| !claim.is_sent) {
+            if let Some(tally) = claim.stream.take().and_then(|stream| tallies.get_mut(stream)) {
+                (tally.ended_with, tally.is_partial) = (claim.count.messages(), true);
+                tally.count = None;
+            }
+            claim.count.times_next(u64::MAX);
+        }
+    }
+
+    /// The count of the messages that a message is one of; none if there is no room.
+    fn count_of_stream(&mut self, message: Exchanged) -> Option<&'static StreamCount> {
+        counts::find(message.direction, message.passed).or_else(|| self.claim(message))
+    }
+
+    /// The index of the tally with this count; none for messages that are in no stream.
+    fn stream_with(&self, count: &'static StreamCount) -> Option<usize> {
+        self.claims.get(&ptr::from_ref(count).addr())?.stream
     }
 
     /// Takes a place for the messages of a new stream, or for those that are in none; none if there is no room.
@@ -525,7 +773,8 @@ impl Streams {
             communicator,
             tag: passed.tag,
         });
-        let key = key.filter(|key| !self.numbers.contains_key(key));
+        let is_numbered = direction == MessageDirection::Sent || counts::numbers_any();
+        let key = key.filter(|key| is_numbered && !self.numbers.contains_key(key));
         let count = counts::claim(direction, passed)?;
         if let Some(key) = key {
             self.tallies.push(StreamTally { count: Some(count), ..StreamTally::default() });
@@ -533,8 +782,8 @@ impl Streams {
         } else {
             count.times_next(u64::MAX);
         }
-        let is_sent = direction == MessageDirection::Sent && passed.peer >= 0;
-        let claim = Claim { count, stream: key.map(|_| stream), is_sent };
+        let is_sent = message.is_sent();
+        let claim = Claim { count, stream: key.map(|_| stream), is_sent, is_prepared: false };
         self.claims.insert(ptr::from_ref(count).addr(), claim);
         Some(count)
     }
@@ -548,6 +797,12 @@ impl Streams {
             self.timed -= before - tally.times.len();
             return false;
         };
+        // The call before this one has waited for the message.
+        let probe = self.probed.take_if(|(of, next, _)| (*of, *next) == (stream, number));
+        let (ends, called) = match probe {
+            Some((_, _, probe)) if probe.took() > called.took() => (Ends::Here, probe),
+            _ => (ends, called),
+        };
         let CallTimes { begun, ended, .. } = called;
         let begun_in = self.call_number(called.at());
         match ends {
@@ -559,7 +814,8 @@ impl Streams {
                 }
             }
             Ends::InAnother(Some(request)) => {
-                self.keep_pending(request, PendingMessage { stream, number, begun, begun_in });
+                let message = PendingMessage { stream, number, begun, begun_in };
+                pending::keep_message(request, message);
             }
             Ends::InAnother(None) => {}
         }
@@ -595,13 +851,19 @@ impl StreamTally {
 
     /// Counts a message; returns its number if it is timed.
     fn draw(&mut self, at_most: usize) -> Option<u64> {
-        let count = self.count?;
-        let number = count.count();
+        let number = self.count?.count();
+        self.plan(number, at_most).then_some(number)
+    }
+
+    /// The next message that is timed comes after this one; returns whether this one is.
+    fn plan(&mut self, number: u64, at_most: usize) -> bool {
         self.thin_to(at_most);
         let [timed, next] =
             [0, 1].map(|more| Waiting::timed_call(self.level, (number >> self.level) + more));
-        count.times_next(if timed > number { timed } else { next });
-        (timed == number).then_some(number)
+        if let Some(count) = self.count {
+            count.times_next(if timed > number { timed } else { next });
+        }
+        timed == number
     }
 
     fn thin_to(&mut self, at_most: usize) {
@@ -632,6 +894,7 @@ impl StreamTally {
             tag: key.tag,
             communicator: format!("{:016x}", key.communicator),
             messages: self.messages(),
+            is_partial: self.is_partial,
             level,
             times: MessageStream::written(known),
         }
@@ -642,7 +905,9 @@ impl StreamTally {
 pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
     let streams = streams();
     let streams = streams.as_ref().filter(|streams| streams.has_threads)?;
-    let counted: u64 = streams.claims.values().map(|claim| claim.count.messages()).sum();
+    let is_message = |count: &&StreamCount| communicators::window_behind(count.comm()).is_none();
+    let counts = streams.claims.values().map(|claim| claim.count);
+    let counted: u64 = counts.filter(is_message).map(StreamCount::messages).sum();
     Some(ObjectsLeftOut {
         what: "message".into(),
         // With the one that was not counted any more.
@@ -667,41 +932,80 @@ pub(crate) fn described(size: u32) -> Option<MessageTimes> {
         at_most /= 2;
     }
     let mut places = Places::new(Map::now());
-    let described =
-        |(key, stream): (&StreamKey, &usize)| Some(tallies.get(*stream)?.described(key, at_most));
-    let streams = numbers.iter().filter_map(described).collect();
+    let described = |(key, stream): (&StreamKey, &usize)| {
+        let tally = tallies.get(*stream).filter(|tally| tally.messages() > 0)?;
+        Some(tally.described(key, at_most))
+    };
+    let streams_described = numbers.iter().filter_map(described).collect();
+    let locks = streams.locks.described(size);
     let mut place = |at: &CalledAt| MessagePlace {
         function: ledger::row(Function(at.function)).map_or("", |row| row.name).into(),
         call: (at.address != 0).then(|| places.at(at.address)),
     };
     let calls = calls.iter().map(&mut place).collect();
     let (addresses, load_map) = places.into_used();
-    Some(MessageTimes { clock, streams, sent_in_none, calls, addresses, load_map })
+    Some(MessageTimes {
+        clock,
+        streams: streams_described,
+        sent_in_none,
+        locks,
+        calls,
+        addresses,
+        load_map,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::epochs::EpochStep;
     use super::*;
-    use crate::mpi::functions::point_to_point::{MPI_Irecv, MPI_Isend, MPI_Send, MPI_Waitall};
+    use crate::calls::gate;
+    use crate::mpi::functions::point_to_point::{
+        MPI_Irecv, MPI_Isend, MPI_Recv, MPI_Send, MPI_Waitall,
+    };
     use crate::sys::fork::in_a_copy;
 
     #[test]
     fn arguments_are_found_by_their_names() {
         let names = ["buf", "count", "datatype", "dest", "tag", "comm", "request"];
         let at = |function| MessageArguments::new(function, &names);
-        let expected =
-            MessageArguments { sent: Some((3, 4)), received: None, comm: 5, request: Some(6) };
+        let [dest, tag, comm, request] = [3, 4, 5, 6].map(ArgumentPosition::new);
+        let expected = MessageArguments {
+            sent: dest.zip(tag),
+            received: None,
+            comm,
+            request,
+            status: None,
+            flag: None,
+            form: MessageForm::Exchanges,
+        };
         assert_eq!(at("MPI_Isend"), Some(expected));
         assert_eq!(at("MPI_Isend_c"), Some(expected));
-        assert_eq!(at("MPI_Send_init"), None);
+        let prepares = MessageArguments { form: MessageForm::Prepares, ..expected };
+        assert_eq!(at("MPI_Send_init"), Some(prepares));
+        assert_eq!(at("MPI_Psend_init"), None);
         let names =
             ["sendbuf", "dest", "sendtag", "recvbuf", "source", "recvtag", "comm", "status"];
-        let expected =
-            MessageArguments { sent: Some((1, 2)), received: Some((4, 5)), comm: 6, request: None };
+        let [dest, sent_tag, source, tag, comm, status] =
+            [1, 2, 4, 5, 6, 7].map(ArgumentPosition::new);
+        let expected = MessageArguments {
+            sent: dest.zip(sent_tag),
+            received: source.zip(tag),
+            comm,
+            request: None,
+            status,
+            flag: None,
+            form: MessageForm::Exchanges,
+        };
         assert_eq!(MessageArguments::new("MPI_Sendrecv", &names), Some(expected));
     }
 
     const WORLD_HANDLE: usize = 0x4400_0000;
+
+    fn follow() {
+        pending::begin(true);
+        begin(true);
+    }
 
     fn called(function: Function, begun: u64, ended: u64) -> CallTimes {
         CallTimes { function, caller: 0x1000, begun, ended }
@@ -715,7 +1019,7 @@ mod tests {
 
     /// A call on the fast path, if the message takes it.
     fn passes(peer: usize) -> bool {
-        let at = MessageArguments { sent: Some((0, 1)), received: None, comm: 2, request: None };
+        let at = MessageArguments::new("MPI_Send", &["dest", "tag", "comm"]).unwrap();
         let words = [peer, 7, WORLD_HANDLE];
         let counts = untimed(at, |place| words[place]);
         counts.inspect(|counts| counts.count()).is_some()
@@ -756,31 +1060,31 @@ mod tests {
     fn a_message_ends_where_its_request_completes() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
-            count(sent, Ends::Here, called(MPI_Send, 10, 20));
-            count(sent, Ends::Here, called(MPI_Send, 30, 90));
+            count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
+            count_messages(sent, Ends::Here, called(MPI_Send, 30, 90));
             let request = (Language::C, 0x77);
             let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
-            count(received, Ends::InAnother(Some(request)), called(MPI_Irecv, 100, 101));
+            count_messages(received, Ends::InAnother(Some(request)), called(MPI_Irecv, 100, 101));
             let is_watched = gate::watches_completions();
-            completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
-            completed(Language::C, 0x77, called(MPI_Waitall, 400, 500));
-            completed(Language::C, 0x77, called(MPI_Waitall, 600, 700));
+            pending::completed(Language::C, 0x76, false, called(MPI_Waitall, 200, 300));
+            pending::completed(Language::C, 0x77, false, called(MPI_Waitall, 400, 500));
+            pending::completed(Language::C, 0x77, false, called(MPI_Waitall, 600, 700));
             writeln!(out, "{is_watched} {}", gate::watches_completions())?;
             // Two sends have one request, which the library has for all that have ended.
             for _ in 0..2 {
                 let (sent, request) =
                     (message(WORLD_HANDLE, MessageDirection::Sent, 3), Some((Language::C, 0x99)));
-                count(sent, Ends::InAnother(request), called(MPI_Isend, 710, 711));
+                count_messages(sent, Ends::InAnother(request), called(MPI_Isend, 710, 711));
             }
             for _ in 0..3 {
-                completed(Language::C, 0x99, called(MPI_Waitall, 720, 730));
+                pending::completed(Language::C, 0x99, false, called(MPI_Waitall, 720, 730));
             }
             // On a communicator that nothing is known of, and to no rank.
             for (comm, peer) in [(0x9999, 2), (WORLD_HANDLE, -1)] {
                 let sent = message(comm, MessageDirection::Sent, peer);
-                count(sent, Ends::Here, called(MPI_Send, 800, 801));
+                count_messages(sent, Ends::Here, called(MPI_Send, 800, 801));
             }
             let streams = streams();
             let streams = streams.as_ref().unwrap();
@@ -798,18 +1102,150 @@ mod tests {
         assert_eq!(lines, expected);
     }
 
+    /// What is known of each stream: direction, peer, messages, whether that is all, and times.
+    fn known(out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        let streams = streams();
+        let streams = streams.as_ref().unwrap();
+        for (key, stream) in &streams.numbers {
+            let tally = &streams.tallies[*stream];
+            let times = tally.times.iter().map(|of| (of.begun, of.waits, of.ended));
+            let (messages, times): (u64, Vec<_>) = (tally.messages(), times.collect());
+            let of = if tally.is_partial { "at least " } else { "" };
+            writeln!(out, "{:?} {} {of}{messages} {times:?}", key.direction, key.peer)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn one_request_may_stand_for_a_message_that_is_sent_and_one_that_is_received() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            follow();
+            let [sent, _] = message(WORLD_HANDLE, MessageDirection::Sent, 2);
+            let [received, _] = message(WORLD_HANDLE, MessageDirection::Received, 1);
+            let request = Some((Language::C, 0x77));
+            for begun in [10, 20] {
+                let this_call = called(MPI_Irecv, begun, begun + 1);
+                count_messages([sent, received], Ends::InAnother(request), this_call);
+            }
+            for begun in [30, 40, 50] {
+                let this_call = called(MPI_Waitall, begun, begun + 5);
+                pending::completed(Language::C, 0x77, false, this_call);
+            }
+            writeln!(out, "{}", gate::watches_completions())?;
+            known(out)
+        });
+        // The later one of two alike is completed first.
+        let times = "[(10, 40, 45), (20, 30, 35)]";
+        assert_eq!(lines, format!("false\nSent 2 2 {times}\nReceived 1 2 {times}\n"));
+    }
+
+    #[test]
+    fn a_persistent_operation_has_a_message_each_time_that_it_is_started() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            follow();
+            let ledger = ledger::new_ledger();
+            prepare(message(WORLD_HANDLE, MessageDirection::Received, 1));
+            let stream = StreamCount::numbered(take_prepared()).unwrap();
+            writeln!(
+                out,
+                "{:?} {}",
+                StreamCount::numbered(take_prepared()).is_some(),
+                has_prepared()
+            )?;
+            let start = |begun| {
+                if stream.is_due() {
+                    started(
+                        stream,
+                        (Language::C, 0x77),
+                        called(MPI_Irecv, begun, begun + 1),
+                        ledger,
+                    );
+                }
+                stream.count_started();
+            };
+            start(10);
+            pending::completed(Language::C, 0x77, true, called(MPI_Waitall, 20, 30));
+            // No longer pending.
+            pending::completed(Language::C, 0x77, true, called(MPI_Waitall, 40, 50));
+            start(60);
+            pending::completed(Language::C, 0x77, true, called(MPI_Waitall, 70, 80));
+            // A call that starts two of the stream times the first one.
+            let number = stream.messages();
+            started(stream, (Language::C, 0x77), called(MPI_Irecv, 90, 91), ledger);
+            stream.count_started();
+            stream.count_started();
+            writeln!(out, "{} {}", stream.messages() - number, stream.is_due())?;
+            // Its communicator ends before it does.
+            communicator_goes(WORLD_HANDLE);
+            start(95);
+            writeln!(out, "{}", stream.is_due())?;
+            known(out)
+        });
+        let expected = "false true\n2 true\nfalse\nReceived 1 4 [(10, 20, 30), (60, 70, 80)]\n";
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_rank_waits_for_a_message_where_it_is_probed() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            follow();
+            let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
+            let probes = |from, to| {
+                with_streams(|streams| streams.probes(received, called(MPI_Recv, from, to)));
+            };
+            let takes = |from, to| count_messages(received, Ends::Here, called(MPI_Recv, from, to));
+            probes(10, 50);
+            probes(50, 51);
+            takes(60, 61);
+            // Not for the message after that.
+            takes(70, 75);
+            probes(80, 81);
+            takes(90, 99);
+            known(out)
+        });
+        assert_eq!(lines, "Received 1 3 [(10, 10, 50), (70, 70, 75), (90, 90, 99)]\n");
+    }
+
+    #[test]
+    fn messages_from_any_rank_have_no_number_any_more_if_that_takes_too_much() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            follow();
+            let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
+            count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
+            let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
+            count_messages(received, Ends::Here, called(MPI_Recv, 30, 40));
+            with_streams(Streams::receives_end);
+            for (peer, direction) in [
+                (1, MessageDirection::Received),
+                (3, MessageDirection::Received),
+                (2, MessageDirection::Sent),
+            ] {
+                let more = message(WORLD_HANDLE, direction, peer);
+                count_messages(more, Ends::Here, called(MPI_Recv, 50, 60));
+            }
+            known(out)
+        });
+        let expected = "Sent 2 2 [(10, 10, 20), (50, 50, 60)]\n\
+                        Received 1 at least 1 [(30, 30, 40)]\n";
+        assert_eq!(lines, expected);
+    }
+
     #[test]
     fn a_message_that_is_not_timed_takes_the_fast_path_and_is_counted() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
             let mut fast = 0;
             for _ in 0..10_000 {
                 if passes(2) {
                     fast += 1;
                 } else {
-                    count(sent, Ends::Here, called(MPI_Send, 10, 20));
+                    count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
                 }
             }
             let messages = streams().as_ref().unwrap().tallies[0].messages();
@@ -817,7 +1253,7 @@ mod tests {
             writeln!(out, "{messages} {}", (8_500..9_200).contains(&fast))?;
             // To no rank: the first one asks.
             writeln!(out, "{}", passes(usize::MAX))?;
-            count(
+            count_messages(
                 message(WORLD_HANDLE, MessageDirection::Sent, -1),
                 Ends::Here,
                 called(MPI_Send, 10, 20),
@@ -836,15 +1272,15 @@ mod tests {
     fn a_request_that_never_completes_is_given_up() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             let received = message(WORLD_HANDLE, MessageDirection::Received, 1);
             let request = Some((Language::C, 0x77));
-            count(received, Ends::InAnother(request), called(MPI_Irecv, 100, 101));
-            for _ in 0..PATIENCE {
-                completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
+            count_messages(received, Ends::InAnother(request), called(MPI_Irecv, 100, 101));
+            for _ in 0..pending::PATIENCE {
+                pending::completed(Language::C, 0x76, false, called(MPI_Waitall, 200, 300));
             }
             writeln!(out, "{}", gate::watches_completions())?;
-            completed(Language::C, 0x76, called(MPI_Waitall, 200, 300));
+            pending::completed(Language::C, 0x76, false, called(MPI_Waitall, 200, 300));
             writeln!(out, "{}", gate::watches_completions())
         });
         assert_eq!(lines, "true\nfalse\n");
@@ -854,10 +1290,10 @@ mod tests {
     fn without_room_messages_take_the_fast_path() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             for peer in 0..=i32::try_from(STREAMS_AT_MOST).unwrap() {
                 let sent = message(WORLD_HANDLE, MessageDirection::Sent, peer);
-                count(sent, Ends::Here, called(MPI_Send, 10, 20));
+                count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
             }
             writeln!(out, "{}", passes(5000))?;
             let streams = streams();
@@ -871,13 +1307,13 @@ mod tests {
     fn nothing_is_compared_once_a_second_thread_sends() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             let [first, second] = [ledger::new_ledger(), ledger::new_ledger()];
             writeln!(out, "{} {}", counts::is_alone(first), counts::is_alone(first))?;
             writeln!(out, "{} {}", described(2).is_some(), left_out().is_some())?;
             writeln!(out, "{}", counts::is_alone(second))?;
             let sent = message(WORLD_HANDLE, MessageDirection::Sent, 2);
-            count(sent, Ends::Here, called(MPI_Send, 10, 20));
+            count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
             second_thread_comes();
             writeln!(out, "{} {}", described(2).is_some(), left_out().unwrap().number)?;
             writeln!(out, "{}", is_on())
@@ -889,7 +1325,7 @@ mod tests {
     fn communicators_have_the_same_number_on_each_rank_and_no_two_have_one() {
         let lines = in_a_copy(|out| {
             communicators::simulate_world(WORLD_HANDLE);
-            begin(true);
+            follow();
             // The second one is none for this rank.
             child_comes(WORLD_HANDLE, Some(5));
             child_comes(WORLD_HANDLE, None);
@@ -906,5 +1342,53 @@ mod tests {
             writeln!(out, "{} {:?} {:?}", different.len(), number(8), number(6))
         });
         assert_eq!(lines, "4 None None\n");
+    }
+
+    #[test]
+    fn the_epochs_of_a_window_are_signals_between_its_ranks() {
+        let lines = in_a_copy(|out| {
+            communicators::simulate_world(WORLD_HANDLE);
+            begin(true);
+            let win = communicators::window(5);
+            child_comes(WORLD_HANDLE, Some(win));
+            let ledger = ledger::new_ledger();
+            let changed = |win: usize, step: EpochStep, begun: u64, ended: u64| {
+                epochs::changed(win, step, called(MPI_Send, begun, ended), ledger);
+            };
+            // An origin, twice, and an epoch of a window that is not known.
+            for (at, start_ended, end) in [(100, 150, 170), (200, 201, 290)] {
+                changed(win, EpochStep::Started(vec![1, 2]), at, start_ended);
+                changed(win, EpochStep::Completed, start_ended + 9, end);
+                changed(communicators::window(6), EpochStep::Started(vec![1]), at, start_ended);
+            }
+            // A target that waits, and a call that ends nothing.
+            changed(win, EpochStep::Posted(vec![3]), 300, 301);
+            changed(win, EpochStep::Waited, 310, 390);
+            changed(win, EpochStep::Waited, 400, 410);
+            changed(win, EpochStep::Completed, 420, 430);
+            {
+                let streams = streams();
+                let streams = streams.as_ref().unwrap();
+                for (key, stream) in &streams.numbers {
+                    let times = streams.tallies[*stream].times.iter();
+                    let times: Vec<_> = times.map(|of| (of.begun, of.waits, of.ended)).collect();
+                    writeln!(out, "{:?} {} {} {times:?}", key.direction, key.peer, key.tag)?;
+                }
+                writeln!(out, "{} {}", streams.sent_in_none(), streams.tallies.len())?;
+            }
+            communicator_goes(win);
+            changed(win, EpochStep::Started(vec![1]), 500, 501);
+            writeln!(out, "{}", streams().as_ref().unwrap().epochs.len())
+        });
+        let expected = "Sent 1 -3 [(159, 159, 170), (210, 210, 290)]\n\
+                        Sent 2 -3 [(159, 159, 170), (210, 210, 290)]\n\
+                        Sent 3 -2 [(300, 300, 301)]\n\
+                        Sent 3 -1 [(300, 300, 301)]\n\
+                        Received 1 -2 [(159, 159, 170), (210, 210, 290)]\n\
+                        Received 1 -1 [(100, 100, 150), (200, 200, 201)]\n\
+                        Received 2 -2 [(159, 159, 170), (210, 210, 290)]\n\
+                        Received 2 -1 [(100, 100, 150), (200, 200, 201)]\n\
+                        Received 3 -3 [(310, 310, 390)]\n0 9\n0\n";
+        assert_eq!(lines, expected);
     }
 }

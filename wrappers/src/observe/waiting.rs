@@ -2,11 +2,17 @@
 //! all others, the shortest time of a call over all ranks is about what it costs once all have come; the rest is waiting.
 //! Where it waits for some of them, it waits until these have begun the call.
 //!
+//! An operation that a call only starts is waited for in the call that completes its request ([`pending`]): from when that begins,
+//! until those have started the operation whose data it needs.
+//!
 //! Which calls are timed follows from their number on the communicator, not from each rank's budget. Timing
 //! becomes rarer as the number of calls grows, so that the total cost stays small (see [`Waiting`]).
 //! Communicators with the same members are told apart by the order of their first such calls. It is the same on all ranks,
 //! because ranks may not call collectives on two communicators in orders that could make them wait for each other (MPI 4.1,
-//! 6.14). That holds for a single thread.
+//! 6.14). That holds for a single thread, and not for operations that are only started, which may be in any order on different
+//! communicators.
+//!
+//! A window counts as a communicator of its own, on which `MPI_Win_fence` is called (MPI 4.1, 12.5.1).
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -16,11 +22,15 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use gyan_results::{CallStarts, DURATIONS_AT_MOST, ObjectsLeftOut, Waiting, WaitsFor};
 
 use super::communicators::{self, Communicator, NOTES};
+use super::pending::{self, PendingOperation};
+use super::streams::CallTimes;
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::ledger;
 use crate::mpi::abi::inquiry;
+use crate::mpi::functions::point_to_point::{MPI_Test, MPI_Testall, MPI_Testany, MPI_Testsome};
 use crate::mpi::functions::{Function, collective};
+use crate::mpi::handles::{Kind, Passed};
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
 use crate::sys::clock;
@@ -37,6 +47,9 @@ const WRITTEN_AT_MOST: usize = 2048;
 
 /// What is stored with a communicator: for each function the number of its tally, and its ordinal plus 1.
 const ORDINAL: usize = NOTES - 1;
+/// The place of the only function whose ranks are those of a window.
+const ON_WINDOW: usize = ORDINAL - 1;
+const _: () = assert!(collective::ROWS.len() <= ON_WINDOW);
 /// Special tally numbers, whose calls are never timed: for communicators on which no rank waits, and those for
 /// which there is no room; then the first ordinary number. No tally has number 0.
 const IGNORED: u16 = 1;
@@ -55,8 +68,8 @@ static WITHOUT_RANKS: Counter = Counter::new(0);
 
 struct WaitingGroups {
     keys: Vec<TallyKey>,
-    /// How many communicators with the same members have been seen.
-    groups: BTreeMap<u64, u32>,
+    /// How many communicators with the same members have been seen, and how many windows.
+    groups: BTreeMap<(u64, bool), u32>,
 }
 
 /// What a tally counts.
@@ -66,7 +79,8 @@ struct TallyKey {
     members: u64,
     ordinal: u32,
     size: u32,
-    /// This rank in the communicator, if that is known.
+    /// This rank in the communicator, if that is known and needed: a fence need not wait where no epoch ends, so it tells nothing
+    /// about clocks.
     rank: Option<u32>,
     name: String,
 }
@@ -96,25 +110,44 @@ struct TimedCalls {
 #[derive(Clone, Copy, Default)]
 struct CallStart {
     begun: u64,
+    /// When the call began that completed the operation, if this one only started it.
+    waits: u64,
     root: c_int,
 }
 
 /// The root of a function that has none.
 pub(crate) const NO_ROOT: c_int = -1;
 
+/// What a call says of the operation beside its communicator.
+#[derive(Clone, Copy)]
+pub(crate) struct AsCalled {
+    pub(crate) root: c_int,
+    /// Where its request is, if it only starts it.
+    pub(crate) request: Option<Passed>,
+}
+
+/// An operation that a call has started, and that is timed.
+#[derive(Clone, Copy)]
+pub(super) struct PendingCollective {
+    tally: &'static WaitingTally,
+    call: u64,
+    start: CallStart,
+}
+
 /// A call that is due for timing.
 pub(crate) enum Due {
     Chosen {
         tally: &'static WaitingTally,
         call: u64,
-        root: c_int,
+        called: AsCalled,
     },
     /// On a communicator of which nothing is known. If it is no valid one, the call tells the program; gyan asks afterwards.
     FirstOf {
         alone: bool,
         function: Function,
+        /// As [`communicators::by_handle`] finds it.
         comm: usize,
-        root: c_int,
+        called: AsCalled,
     },
 }
 
@@ -126,22 +159,30 @@ pub(crate) fn begin(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
+/// On what ranks wait in `MPI_Win_fence`; on nothing if no epoch ends there, which all of them or none say with `assert` (MPI 4.1,
+/// 12.5.5).
+#[inline]
+pub(crate) fn on_window(win: usize, assert: c_int) -> Option<usize> {
+    let no_precede = inquiry()?.abi.mode_noprecede;
+    (assert & no_precede == 0).then(|| communicators::window(win))
+}
+
 /// The program calls `function` on a communicator: none when that call is not timed. `alone`: no other thread
 /// calls MPI.
 #[inline]
-pub(crate) fn due(alone: bool, function: Function, comm: usize, root: c_int) -> Option<Due> {
+pub(crate) fn due(alone: bool, function: Function, comm: usize, called: AsCalled) -> Option<Due> {
     if !ON.load(Ordering::Relaxed) {
         return None;
     }
     if communicators::is_new(comm) {
-        return Some(Due::FirstOf { alone, function, comm, root });
+        return Some(Due::FirstOf { alone, function, comm, called });
     }
-    chosen(alone, function, comm, root)
+    chosen(alone, function, comm, called)
 }
 
 /// The call if it is chosen for timing, which counts it; its communicator is a valid one.
-fn chosen(alone: bool, function: Function, comm: usize, root: c_int) -> Option<Due> {
-    let Some(communicator) = communicators::by_word(comm) else {
+fn chosen(alone: bool, function: Function, comm: usize, called: AsCalled) -> Option<Due> {
+    let Some(communicator) = communicators::by_handle(comm) else {
         WITHOUT_RANKS.add_shared(1);
         return None;
     };
@@ -150,31 +191,85 @@ fn chosen(alone: bool, function: Function, comm: usize, root: c_int) -> Option<D
         None => first_call(communicator, function, comm)?,
     };
     let call = tally.count(alone);
-    if call == tally.next.get() { tally.draw(call, root) } else { None }
+    if call == tally.next.get() { tally.draw(call, called) } else { None }
 }
 
-/// Forwards a call with `next`, and times it if it is due. Code that most calls do not need is in separate
-/// functions, so that no registers must be saved for it.
+/// Whether the next call on a communicator is due for timing, or nothing is known of it.
+#[inline]
+pub(crate) fn is_due(function: Function, comm: usize) -> bool {
+    if !ON.load(Ordering::Relaxed) {
+        return false;
+    }
+    let of_late = communicators::of_late(comm);
+    match of_late.and_then(|communicator| tally(communicator, function)) {
+        Some(tally) => tally.is_due(),
+        None => is_due_of_others(function, comm),
+    }
+}
+
+/// The same for a communicator that was not used just before.
+#[cold]
+#[inline(never)]
+fn is_due_of_others(function: Function, comm: usize) -> bool {
+    if communicators::is_new(comm) {
+        return true;
+    }
+    communicators::by_handle(comm)
+        .is_some_and(|communicator| tally(communicator, function).is_none_or(WaitingTally::is_due))
+}
+
+/// Whether the next call of the only thread that calls MPI is due for timing. If it is not, the call is counted.
+#[inline]
+pub(crate) fn is_due_or_counted(function: Function, comm: usize) -> bool {
+    if !ON.load(Ordering::Relaxed) {
+        return false;
+    }
+    let of_late = communicators::of_late(comm);
+    let Some(tally) = of_late.and_then(|communicator| tally(communicator, function)) else {
+        return is_due_or_counted_of_others(function, comm);
+    };
+    let is_due = tally.is_due();
+    if !is_due {
+        tally.count(true);
+    }
+    is_due
+}
+
+/// The same for a communicator that was not used just before.
+#[cold]
+#[inline(never)]
+fn is_due_or_counted_of_others(function: Function, comm: usize) -> bool {
+    let is_due = is_due_of_others(function, comm);
+    if !is_due {
+        // Which is none, and has counted the call.
+        _ = due(true, function, comm, AsCalled { root: NO_ROOT, request: None });
+    }
+    is_due
+}
+
+/// Forwards a call with `next`, and times it if it is due. `comm`: on what ranks wait for each other, if they do. Code that most
+/// calls do not need is in separate functions, so that no registers must be saved for it.
 #[inline]
 pub(crate) fn around(
     alone: bool,
     function: Function,
-    comm: usize,
-    root: c_int,
+    comm: impl FnOnce() -> Option<usize>,
+    called: AsCalled,
     next: impl FnOnce() -> c_int,
 ) -> c_int {
     if !ON.load(Ordering::Relaxed) {
         return next();
     }
+    let Some(comm) = comm() else { return next() };
     let of_late = communicators::of_late(comm);
     let Some(tally) = of_late.and_then(|communicator| tally(communicator, function)) else {
-        return out_of_line(move || due(alone, function, comm, root), next);
+        return out_of_line(move || due(alone, function, comm, called), next);
     };
     let call = tally.count(alone);
     if call != tally.next.get() {
         return next();
     }
-    out_of_line(move || tally.draw(call, root), next)
+    out_of_line(move || tally.draw(call, called), next)
 }
 
 #[cold]
@@ -193,10 +288,10 @@ fn tally(communicator: &Communicator, function: Function) -> Option<&'static Wai
     TALLIES.get(usize::from(communicator.note(place(function))))?.get()
 }
 
-/// The slot for a function's tally: all such functions are in one chapter.
+/// The slot for a function's tally: all such functions but one are in one chapter.
 #[inline]
 fn place(function: Function) -> usize {
-    function.0.wrapping_sub(collective::MPI_Allgather.0)
+    function.0.wrapping_sub(collective::MPI_Allgather.0).min(ON_WINDOW)
 }
 
 /// The first call on a communicator.
@@ -221,13 +316,15 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
     }
     // The library may be asked for them, with no lock held.
     let members = communicator.members();
+    let window = communicators::window_behind(comm);
+    let alike = (members, window.is_some());
     let mut known = known();
     let ordinal = match communicator.note(ORDINAL) {
         0 => {
-            if known.groups.len() >= GROUPS_AT_MOST && !known.groups.contains_key(&members) {
+            if known.groups.len() >= GROUPS_AT_MOST && !known.groups.contains_key(&alike) {
                 return NO_ROOM;
             }
-            let came = known.groups.entry(members).or_default();
+            let came = known.groups.entry(alike).or_default();
             let ordinal = (*came).min(ALIKE_AT_MOST - 1);
             *came += 1;
             communicator.set_note(ORDINAL, u16::try_from(ordinal + 1).unwrap_or(NO_ROOM));
@@ -244,7 +341,7 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
     let Some(place) = TALLIES.get(number) else { return NO_ROOM };
     let size = communicator.size();
     let name = name(comm, size, ordinal);
-    let rank = own_rank(comm);
+    let rank = if window.is_some() { None } else { own_rank(comm) };
     let key = TallyKey { function, members, ordinal, size, rank, name };
     if alloc::is_short() || place.set(key.tally()).is_err() {
         return NO_ROOM;
@@ -274,11 +371,16 @@ fn own_rank(_: usize) -> Option<u32> {
 }
 
 fn name(comm: usize, size: u32, ordinal: u32) -> String {
+    let window = communicators::window_behind(comm);
+    let noun = if window.is_some() { Kind::Win } else { Kind::Comm }.noun();
     if ordinal + 1 == ALIKE_AT_MOST {
-        return format!("further communicators of {size} ranks");
+        return format!("further {noun}s of {size} ranks");
     }
-    let name = inquiry().and_then(|mpi| mpi.comm_name(comm));
-    name.unwrap_or_else(|| format!("communicator of {size} ranks"))
+    let name = inquiry().and_then(|mpi| match window {
+        Some(window) => mpi.win_name(window),
+        None => mpi.comm_name(comm),
+    });
+    name.unwrap_or_else(|| format!("{noun} of {size} ranks"))
 }
 
 fn known() -> MutexGuard<'static, WaitingGroups> {
@@ -286,18 +388,16 @@ fn known() -> MutexGuard<'static, WaitingGroups> {
 }
 
 impl TallyKey {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::in_function(ledger::row(self.function).map_or("", |row| row.name))
+    fn function(&self) -> &'static str {
+        ledger::row(self.function).map_or("", |row| row.name)
     }
 
     fn tally(&self) -> WaitingTally {
-        let waits_for = self.waits_for();
-        let starts_at_most = self.rank.map_or(0, |_| CallStarts::at_most(self.size, waits_for));
-        let at_most = match waits_for {
-            WaitsFor::All => DURATIONS_AT_MOST,
-            // A time says nothing without its start.
-            _ => starts_at_most,
-        };
+        let function = self.function();
+        let starts_at_most = self.rank.map_or(0, |_| CallStarts::at_most(self.size, function));
+        // Where it says nothing without its start, a time is not kept either.
+        let needs_starts = WaitsFor::is_known_by_starts(function);
+        let at_most = if needs_starts { starts_at_most } else { DURATIONS_AT_MOST };
         let timed = TimedCalls { at_most, starts_at_most, ..TimedCalls::default() };
         let next = if at_most > 0 { 0 } else { u64::MAX };
         WaitingTally { next: Counter::new(next), timed: Mutex::new(timed), ..WaitingTally::new(0) }
@@ -306,7 +406,7 @@ impl TallyKey {
     /// The calls of its tally, in the form of the profile. `clock`: the number of the host's.
     fn described(&self, calls: u64, timed: &TimedCalls, clock: Option<&str>) -> Waiting {
         Waiting {
-            function: ledger::row(self.function).map_or("", |row| row.name).into(),
+            function: self.function().into(),
             communicator: self.name.clone(),
             members: format!("{:016x}", self.members),
             ordinal: self.ordinal,
@@ -324,6 +424,12 @@ impl WaitingTally {
         WaitingTally { calls: Counter::new(0), next: Counter::new(next), timed: Mutex::default() }
     }
 
+    /// Whether the next call is timed.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.calls.get() == self.next.get()
+    }
+
     /// Counts one more call; returns its number.
     #[inline]
     fn count(&self, alone: bool) -> u64 {
@@ -334,15 +440,22 @@ impl WaitingTally {
         self.timed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A call that was drawn began then, and took this many ticks.
+    fn took(&self, call: u64, start: CallStart, ticks: u64) {
+        contain("timing a collective", || self.timed().took(call, start, ticks));
+        let budget = budget();
+        budget.spend_on_timing(budget.timed_ticks());
+    }
+
     /// The call is the next one due for timing, unless it is now left out.
     #[cold]
     #[inline(never)]
-    fn draw(&'static self, call: u64, root: c_int) -> Option<Due> {
+    fn draw(&'static self, call: u64, called: AsCalled) -> Option<Due> {
         contain("choosing a call", || {
             let mut timed = self.timed();
             let is_due = timed.draw(call);
             self.next.set(Waiting::timed_call(timed.level, (call >> timed.level) + 1));
-            is_due.then_some(Due::Chosen { tally: self, call, root })
+            is_due.then_some(Due::Chosen { tally: self, call, called })
         })?
     }
 }
@@ -353,17 +466,33 @@ impl Due {
     #[inline(never)]
     pub(crate) fn took(self, begun: u64, ticks: u64, succeeded: bool) {
         let due = match self {
-            Due::FirstOf { alone, function, comm, root } if succeeded => {
-                chosen(alone, function, comm, root)
+            Due::FirstOf { alone, function, comm, called } if succeeded => {
+                chosen(alone, function, comm, called)
             }
             Due::FirstOf { .. } => None,
             Due::Chosen { .. } => Some(self),
         };
-        let Some(Due::Chosen { tally, call, root }) = due else { return };
-        let start = CallStart { begun, root };
-        contain("timing a collective", || tally.timed().took(call, start, ticks));
-        let budget = budget();
-        budget.spend_on_timing(budget.timed_ticks());
+        let Some(Due::Chosen { tally, call, called: AsCalled { root, request } }) = due else {
+            return;
+        };
+        let start = CallStart { begun, waits: 0, root };
+        let Some(at) = request else { return tally.took(call, start, ticks) };
+        if succeeded && let Some(request) = at.request(0) {
+            let started = PendingCollective { tally, call, start };
+            pending::keep((at.language, request), PendingOperation::Collective(started));
+        }
+    }
+}
+
+impl PendingCollective {
+    /// Its request has completed in this call.
+    pub(super) fn completed(self, called: CallTimes) {
+        /// What they find complete was not waited for.
+        const TESTS: [Function; 4] = [MPI_Test, MPI_Testall, MPI_Testany, MPI_Testsome];
+        let CallTimes { function, begun, ended, .. } = called;
+        let waits = if TESTS.contains(&function) { ended } else { begun };
+        let start = CallStart { waits, ..self.start };
+        self.tally.took(self.call, start, ended.saturating_sub(begun));
     }
 }
 
@@ -412,13 +541,21 @@ impl TimedCalls {
                 _ => roots.push((1, root)),
             }
         }
-        let begun = |start: &CallStart| (start.begun > 0).then(|| clock::on_host(start.begun));
+        let on_host = |ticks: u64| (ticks > 0).then(|| clock::on_host(ticks));
+        let begun = || self.starts.iter().map(|start| on_host(start.begun));
+        let only_start = self.starts.iter().any(|start| start.waits > 0);
+        let waits = self.starts.iter().map(|start| on_host(start.waits));
         CallStarts {
             rank,
             clock: clock.to_owned(),
             level: self.starts_level,
             roots,
-            begun: CallStarts::written(self.starts.iter().map(begun)),
+            begun: CallStarts::written(begun()),
+            waits: if only_start {
+                CallStarts::written_waits(begun(), waits)
+            } else {
+                String::new()
+            },
         }
     }
 
@@ -489,6 +626,11 @@ pub(crate) fn left_out() -> Vec<ObjectsLeftOut> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::gate;
+    use crate::mpi::functions::collective::MPI_Ibcast;
+    use crate::mpi::functions::point_to_point::MPI_Waitall;
+    use crate::mpi::handles::Language;
+    use crate::sys::fork::in_a_copy;
 
     fn timed_calls() -> TimedCalls {
         TimedCalls { at_most: DURATIONS_AT_MOST, starts_at_most: 64, ..TimedCalls::default() }
@@ -500,7 +642,11 @@ mod tests {
         for call in 0..calls {
             if call == next {
                 if timed.draw(call) {
-                    timed.took(call, CallStart { begun: call + 1, root: 0 }, call + 1);
+                    timed.took(
+                        call,
+                        CallStart { begun: call + 1, ..CallStart::default() },
+                        call + 1,
+                    );
                     drawn += 1;
                 }
                 next = Waiting::timed_call(timed.level, (call >> timed.level) + 1);
@@ -552,5 +698,40 @@ mod tests {
         timed.took(gone, CallStart::default(), 99);
         timed.took(u64::MAX, CallStart::default(), 99);
         assert_eq!(timed.ticks, before);
+    }
+
+    #[test]
+    fn what_a_call_starts_is_timed_in_the_one_that_completes_its_request() {
+        const COMM: usize = 0x4400_0000;
+        let lines = in_a_copy(|out| {
+            pending::begin(true);
+            begin(true);
+            communicators::simulate_world(COMM);
+            communicators::made_up(COMM, 2, &[]);
+            let starts = |request: c_int, begun: u64| {
+                let word = (&raw const request).addr();
+                let request = Some(Passed { language: Language::Fortran, word });
+                let due = due(true, MPI_Ibcast, COMM, AsCalled { root: 1, request });
+                due.unwrap().took(begun, 10, true);
+            };
+            let completed = |request, function, begun, ended| {
+                let called = CallTimes { function, caller: 0, begun, ended };
+                pending::completed(Language::Fortran, request, false, called);
+            };
+            starts(5, 100);
+            starts(6, 200);
+            writeln!(out, "{} {}", is_due(MPI_Ibcast, COMM), gate::watches_completions())?;
+            completed(6, MPI_Waitall, 300, 350);
+            completed(5, MPI_Test, 400, 460);
+            // It has completed already.
+            completed(6, MPI_Waitall, 500, 550);
+            writeln!(out, "{}", gate::watches_completions())?;
+            let timed = TALLIES[FIRST].get().unwrap().timed();
+            for (start, ticks) in timed.starts.iter().zip(&timed.ticks) {
+                writeln!(out, "{} {} {} {ticks}", start.root, start.begun, start.waits)?;
+            }
+            Ok(())
+        });
+        assert_eq!(lines, "true true\nfalse\n1 100 460 60\n1 200 300 50\n");
     }
 }

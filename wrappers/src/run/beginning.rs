@@ -19,6 +19,7 @@ use crate::calls::ledger;
 use crate::calls::sites;
 use crate::config::{Config, Notices};
 use crate::delivery::job::{self, Job};
+use crate::delivery::keeper::TimelineMemory;
 use crate::delivery::reduce;
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
@@ -27,9 +28,12 @@ use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::objects;
+use crate::observe::pending;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
+use crate::observe::recording;
 use crate::observe::streams;
+use crate::observe::timeline;
 use crate::observe::waiting;
 use crate::run::cvars::{self, Recorded};
 use crate::run::listing;
@@ -274,7 +278,7 @@ impl Beginning {
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());
-        run.begin_keeping();
+        run.begin_keeping(threaded);
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
@@ -282,8 +286,38 @@ impl Beginning {
     }
 }
 
+/// From now on every call is recorded, if that is wanted and was not begun before.
+pub(super) fn begin_timeline(
+    config: &mut Config,
+    library: &Library,
+    threaded: bool,
+) -> Option<TimelineMemory> {
+    let bytes = config.timeline.filter(|_| !timeline::has_begun())?;
+    #[allow(clippy::cast_possible_truncation)]
+    let null = library.handle(library.abi.request_null).unwrap_or(0) as u32;
+    let memory = TimelineMemory::begin(bytes, |memory, size| {
+        // SAFETY: zeros of this size, which stay and are only for this.
+        unsafe { timeline::begin(memory, size, null) };
+    });
+    match memory {
+        Ok(memory) => {
+            recording::begin(config.timeline_window, config.timeline_phase.as_deref());
+            gate::open(threaded);
+            Some(memory)
+        }
+        Err(error) => {
+            let text =
+                format!("GYAN_TIMELINE: no memory of this size: {error}; no call is recorded");
+            notice::say(&text);
+            config.warnings.push(text);
+            None
+        }
+    }
+}
+
 /// From now on collectives and messages are timed, if that is wanted. `has_world`: ranks of messages can be told.
 fn begin_waiting(config: &Config, has_world: bool) {
+    pending::begin(config.waiting);
     waiting::begin(config.waiting);
     streams::begin(config.waiting && has_world);
 }

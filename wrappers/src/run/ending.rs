@@ -34,6 +34,7 @@ use crate::observe::phases::RunCalls;
 use crate::observe::pvars::{Look, Readings, Sampler};
 use crate::observe::receives;
 use crate::observe::streams;
+use crate::observe::timeline;
 use crate::observe::waiting;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
@@ -286,6 +287,8 @@ impl Run {
             (Outcome::Reduced { keeps }, None) => {
                 if keeps || self.config.reduce == Reduce::Both {
                     self.write(profile, None);
+                } else {
+                    self.write_timeline(None, profile.end.how);
                 }
             }
             (Outcome::Failed(why), _) => {
@@ -427,7 +430,7 @@ impl Run {
     ) -> impl FnOnce(&mut Overhead) + use<> {
         let sampling_s = clock::seconds(budget().beside() as f64);
         let finalize_s = self.overhead.finalize_s;
-        let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()));
+        let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()) + timeline::ticks());
         let events_s = clock::seconds(self.earlier.callbacks as f64);
         move |overhead| {
             overhead.sampling_s = sampling_s;
@@ -456,6 +459,9 @@ impl Run {
             Ok(written) => {
                 if let Some(why) = written.why {
                     notice::say(&why);
+                }
+                if ends {
+                    self.write_timeline(Some(&written.directory), profile.end.how);
                 }
                 Some(written.directory)
             }

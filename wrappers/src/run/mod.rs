@@ -24,6 +24,7 @@ use gyan_results::{End, Ending, Overhead, RankProfile};
 
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
+use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::sites;
 use crate::calls::thread;
@@ -35,6 +36,8 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{LastReading, Look, Sampler};
+use crate::observe::recording;
+use crate::observe::timeline;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
@@ -286,6 +289,12 @@ impl Run {
             let read = self.sampler.as_mut().is_some_and(|sampler| {
                 let change = || sampler.change_phase(now, next.phase, next.counts, next.must_read);
                 guard::inside_if(guards, change)
+            });
+            let from = self.phases.current();
+            recording::phase_changes(self.phases.name(next.phase), || {
+                gate::phase_changes(|is_alone, thread| {
+                    timeline::phase_changes(from, next.phase, now, is_alone, thread);
+                });
             });
             self.phases.go_on(next.phase, now, read);
             sites::resume(self.config.sites && !self.phases.is_off());

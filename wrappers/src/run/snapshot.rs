@@ -4,18 +4,23 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
-use gyan_results::{End, Ending, RankProfile};
+use gyan_results::{End, Ending, RankProfile, TimelineHeader, timeline_file_name};
 
+use super::beginning::begin_timeline;
 use super::{RUN, Run, holding, now};
 use crate::calls::budget::{self, budget};
 use crate::config::Config;
 use crate::delivery::keeper::Keeper;
+use crate::delivery::output;
 use crate::observe::pvars::Look;
+use crate::observe::timeline;
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
 use crate::sys::clock;
+use crate::sys::notice;
 
 /// The time of the next snapshot.
 static DUE: Counter = Counter::new(u64::MAX);
@@ -50,8 +55,9 @@ pub(crate) fn snapshot(now: u64) {
 
 impl Run {
     /// Finds the keeper of this host, or starts it, and takes the first snapshot. After an end that was not
-    /// written the keeper is still there.
-    pub(super) fn begin_keeping(&mut self) {
+    /// written the keeper is still there. `threaded`: any thread may call MPI.
+    pub(super) fn begin_keeping(&mut self, threaded: bool) {
+        let timeline = begin_timeline(&mut self.config, &self.library, threaded);
         if self.unwritten.take().is_some() {
             if self.keeps() {
                 self.snapshot_due();
@@ -60,7 +66,10 @@ impl Run {
         }
         let Config { keeper: wanted, crashes, write_timeout, .. } = self.config;
         let statics = now::statics(&self.library);
-        let keeper = Keeper::begin(&self.job, self.rank, statics, wanted, crashes, write_timeout);
+        let before = self.snapshots.keeper.as_mut().and_then(Keeper::take_timeline);
+        let timeline = timeline.or(before);
+        let keeper =
+            Keeper::begin(&self.job, self.rank, statics, wanted, crashes, timeline, write_timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
         if self.keeps() && self.take_snapshot(Look::Start) {
@@ -116,9 +125,44 @@ impl Run {
         if let Some(asked) = asked {
             self.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
         }
+        let header = self.timeline_header(None);
         match &mut self.snapshots.keeper {
-            Some(keeper) => keeper.keep(profile),
+            Some(keeper) => {
+                if let Some(header) = header.filter(|_| keeper.keeps()) {
+                    keeper.keep_timeline(&header)?;
+                }
+                keeper.keep(profile)
+            }
             None => Ok(()),
+        }
+    }
+
+    /// What the events of the timeline mean; none if none are recorded.
+    fn timeline_header(&self, ended: Option<Ending>) -> Option<TimelineHeader> {
+        let mut header = timeline::described()?;
+        header.clock.begun_ticks = self.clock.ticks();
+        Some(TimelineHeader {
+            job: self.job.id.clone(),
+            rank: self.rank,
+            size: self.size,
+            host: self.job.host.clone(),
+            pid: self.job.pid,
+            ended,
+            phases: self.phases.names(),
+            ..header
+        })
+    }
+
+    /// Writes the timeline, if calls are recorded: into `directory`, or where profiles go if that is not known.
+    pub(super) fn write_timeline(&mut self, directory: Option<&Path>, ended: Ending) {
+        let Some(header) = self.timeline_header(Some(ended)) else { return };
+        let Some(keeper) = self.snapshots.keeper.as_mut() else { return };
+        if let Err(error) = keeper.write_timeline(&self.job.place, directory, &header) {
+            let name = timeline_file_name(self.rank);
+            let directory = output::shown(directory.unwrap_or(&self.job.place.directory));
+            notice::say(&format!(
+                "{directory}/{name}: cannot be written: {error}; make room, or set GYAN_TIMELINE to a smaller size"
+            ));
         }
     }
 

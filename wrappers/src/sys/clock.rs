@@ -60,6 +60,18 @@ pub(crate) fn on_host(ticks: u64) -> u64 {
     origin.saturating_add(whole(ticks.saturating_sub(began) as f64 * ns_per_tick()))
 }
 
+/// How ticks become times of that clock.
+pub(crate) fn for_timeline() -> gyan_results::TimelineClock {
+    let [origin_ticks, origin_ns] = ORIGIN.each_ref().map(Counter::get);
+    gyan_results::TimelineClock {
+        host: of_host().unwrap_or_default().to_owned(),
+        origin_ticks,
+        origin_ns,
+        ns_per_tick: ns_per_tick(),
+        ..gyan_results::TimelineClock::default()
+    }
+}
+
 /// A number of that clock: of this boot of the kernel, and of this namespace of times (`time_namespaces(7)`).
 pub(crate) fn of_host() -> Option<&'static str> {
     // Each record of a rank names it.
@@ -118,6 +130,11 @@ pub(crate) fn resolution() -> f64 {
     const PART_OF_A_READING: f64 = 0.4;
     // Simulated clocks are exact.
     if cfg!(test) { 0.0 } else { PART_OF_A_READING * READING.get() }
+}
+
+/// The ticks that a reading takes.
+pub(crate) fn reading() -> f64 {
+    READING.get()
 }
 
 /// Nanoseconds on the clock that `clock_gettime` reads.

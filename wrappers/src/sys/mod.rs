@@ -27,6 +27,7 @@ pub(crate) mod peek;
 pub(crate) mod perf_map;
 pub(crate) mod python;
 pub(crate) mod resources;
+pub(crate) mod ring;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
 pub(crate) mod tls;

@@ -136,6 +136,7 @@ impl SimulatedMessages {
                 tag,
                 communicator: "0000000000000001".into(),
                 messages,
+                is_partial: false,
                 level: own,
                 times: MessageStream::written(times),
             }
@@ -156,7 +157,7 @@ impl SimulatedMessages {
             of.set(Some(&self.of_rank(*rank, levels[*rank])), rank_of(*rank));
             pairs.absorb(&of);
         }
-        pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap()
+        pairs.finish(&Clocks::default(), 0, &mut WaitsOfRanks::default()).unwrap()
     }
 
     /// The waiting of a rank for another one.
@@ -305,14 +306,35 @@ fn messages_that_ranks_number_differently_are_not_compared() {
     let mut other = Pairs::default();
     other.set(Some(&receiver), 1);
     pairs.absorb(&other);
-    let found = pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap();
+    let found = pairs.finish(&Clocks::default(), 0, &mut WaitsOfRanks::default()).unwrap();
     assert_eq!((found.messages, found.paired), (300, 150));
     assert!(found.pairs.iter().all(|pair| pair.messages == 150));
     // Clocks that nothing compares.
     program.clocks = vec![0, 1 << 40];
     let found = program.found(&[0, 1], &[0; 2]);
     assert_eq!((found.messages, found.paired, found.pairs.len()), (300, 0, 0));
-    assert_eq!(Pairs::default().finish(&Clocks::default(), &mut WaitsOfRanks::default()), None);
+    assert_eq!(Pairs::default().finish(&Clocks::default(), 0, &mut WaitsOfRanks::default()), None);
+}
+
+#[test]
+fn those_before_a_rank_could_number_no_more_are_compared() {
+    let mut random = fastrand::Rng::with_seed(41);
+    let mut program = SimulatedMessages::new(2, vec![0; 2]);
+    program.rings(300, false, &mut random);
+    let of_sender = program.of_rank(0, 0);
+    let mut receiver = program.of_rank(1, 0);
+    let stream = receiver.streams.iter_mut().find(|of| of.direction == MessageDirection::Received);
+    let stream = stream.unwrap();
+    let times: Vec<Option<MessageTime>> = stream.messages_timed().take(60).collect();
+    stream.times = MessageStream::written(times);
+    (stream.messages, stream.is_partial) = (60, true);
+    let mut pairs = Pairs::default();
+    pairs.set(Some(&of_sender), 0);
+    let mut other = Pairs::default();
+    other.set(Some(&receiver), 1);
+    pairs.absorb(&other);
+    let found = pairs.finish(&Clocks::default(), 0, &mut WaitsOfRanks::default()).unwrap();
+    assert_eq!((found.messages, found.paired, found.compared), (300, 210, 210));
 }
 
 #[test]
@@ -332,6 +354,45 @@ fn messages_that_come_before_they_are_sent_are_numbered_wrongly() {
     let mut other = Pairs::default();
     other.set(Some(&program.of_rank(1, 0)), 1);
     pairs.absorb(&other);
-    let found = pairs.finish(&Clocks::default(), &mut WaitsOfRanks::default()).unwrap();
+    let found = pairs.finish(&Clocks::default(), 0, &mut WaitsOfRanks::default()).unwrap();
     assert_eq!((found.messages, found.paired), (200, 100));
+}
+
+#[test]
+fn signals_of_one_sided_synchronisation_count_apart_and_nobody_waits_for_whom_it_signals() {
+    let mut program = SimulatedMessages::new(2, vec![0; 2]);
+    let ms = |at: u64| at * 1_000_000;
+    for round in 0..20 {
+        let begun = ms(round * 100);
+        // Rank 1 posts late, and then waits for rank 0 to complete; rank 0 waits in either of its two calls.
+        let posted = begun + ms(20);
+        let in_start = round % 2 == 0;
+        let started = if in_start { posted + ms(1) } else { begun + ms(2) };
+        let post = time([posted, posted, posted + ms(1)], 1, 1);
+        let (start, complete) = ([begun, begun, started], [started, started, posted + ms(9)]);
+        let waited = [posted + ms(5), posted + ms(5), posted + ms(10)];
+        for (sender, tag, sent, received) in [
+            (1, Signal::POST_IN_START, post, time(start, 2, 2)),
+            (1, Signal::POST_IN_COMPLETE, post, time(complete, 3, 3)),
+            (0, Signal::COMPLETE, time(complete, 3, 3), time(waited, 1, 1)),
+        ] {
+            let receiver = 1 - sender;
+            program.sent.push(Sent { sender, receiver, tag, times: [sent, received] });
+        }
+        // And a message for which rank 0 waits 3 ms.
+        let sent = time([begun + ms(53), begun + ms(53), begun + ms(54)], 1, 1);
+        let got = time([begun + ms(50), begun + ms(50), begun + ms(55)], 2, 2);
+        program.sent.push(Sent { sender: 1, receiver: 0, tag: 7, times: [sent, got] });
+    }
+    let found = program.found(&[0, 1], &[0; 2]);
+    assert_eq!((found.messages, found.paired, found.compared), (20, 20, 20));
+    assert!(is_near(found.late_senders_s, 20.0 * 0.003), "{found:?}");
+    assert!(found.late_receivers_s + found.wrong_order_s < 1e-12, "{found:?}");
+    assert!(is_near(found.signals_s.unwrap(), 10.0 * (0.020 + 0.018)), "{found:?}");
+    assert_eq!(found.signals_error_s, Some(0.0));
+    let rows =
+        found.pairs.iter().map(|pair| (pair.rank, pair.late_rank, pair.signal, pair.messages));
+    assert_eq!(rows.collect::<Vec<_>>(), [(0, 1, Some(Signal::Post), 20), (0, 1, None, 20)]);
+    // In the first of its two calls.
+    assert_eq!(found.pairs[0].waits.function, "MPI_Recv", "{found:?}");
 }

@@ -38,6 +38,12 @@ pub(super) enum ToKeeper {
     Records,
     /// The memory in which it notes a crash comes with it.
     Crash,
+    /// The memory of its timeline comes with it.
+    Timeline,
+    /// Records of the header of its timeline come with it, replacing earlier ones.
+    TimelineHeader,
+    /// Write the timeline with the header whose text follows: into this directory, or else where profiles go. There is an answer.
+    WriteTimeline { place: RunPlace, directory: Option<PathAsBytes> },
     /// Write the profile whose text follows; `ends`: it is the last one. There is an answer.
     Profile { place: RunPlace, ends: bool },
     /// Write the summary whose text follows beside a profile. There is an answer.

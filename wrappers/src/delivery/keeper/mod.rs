@@ -13,6 +13,7 @@ mod ranks;
 mod records;
 mod spawn;
 mod status;
+mod timeline;
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -31,6 +32,7 @@ pub(crate) use messages::{LookAtRank, Statics};
 use metrics::MetricsPlace;
 pub(crate) use process::main;
 use records::Records;
+pub(crate) use timeline::TimelineMemory;
 
 /// The time limit for telling the keeper something that it need not answer.
 const TELLING: Duration = Duration::from_secs(1);
@@ -47,6 +49,8 @@ pub(crate) struct Keeper {
     records: Option<Records>,
     /// None while crashes are not noted.
     crash: Option<CrashMemory>,
+    /// None while calls are not recorded.
+    timeline: Option<TimelineMemory>,
     timeout: Duration,
     /// Alternatives for a profile that cannot be written to its place: the first that works.
     elsewhere: Vec<Elsewhere>,
@@ -75,6 +79,7 @@ impl Keeper {
         statics: Option<Statics>,
         wanted: bool,
         notes_crashes: bool,
+        timeline: Option<TimelineMemory>,
         timeout: Duration,
     ) -> Keeper {
         let metrics = job.metrics.as_ref().map(|directory| MetricsPlace {
@@ -91,8 +96,17 @@ impl Keeper {
         });
         let elsewhere = elsewhere.collect();
         let (socket, records, crash) = (None, None, None);
-        let mut keeper =
-            Keeper { socket, wanted, hello, directory, records, crash, timeout, elsewhere };
+        let mut keeper = Keeper {
+            socket,
+            wanted,
+            hello,
+            directory,
+            records,
+            crash,
+            timeline,
+            timeout,
+            elsewhere,
+        };
         keeper.reach();
         if notes_crashes && keeper.keeps() {
             // Without it the rest works.
@@ -100,6 +114,11 @@ impl Keeper {
             keeper.send_crash();
         }
         keeper
+    }
+
+    /// The memory of its timeline, for the keeper that comes after it.
+    pub(crate) fn take_timeline(&mut self) -> Option<TimelineMemory> {
+        self.timeline.take()
     }
 
     /// Whether what is known is kept while the program runs.
@@ -127,6 +146,7 @@ impl Keeper {
         if socket.send(&request, records, Instant::now() + TELLING).is_ok() {
             self.socket = Some(socket);
             self.send_crash();
+            self.send_timeline();
         }
     }
 

@@ -31,6 +31,7 @@ use super::ranks::{Rank, RankStage, now_ms};
 use super::records;
 use super::spawn::peer_of;
 use super::status::status_of;
+use super::timeline;
 use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::cgroups;
@@ -289,6 +290,7 @@ impl KeeperProcess {
     /// The process of a rank has ended without a profile. `status`: how, as wait(2) has it, if that is known.
     fn note_end(&self, rank: &Rank, ended_ms: u64, status: Option<c_int>) {
         rank.note_crash();
+        _ = rank.write_timeline();
         let may_be = status.is_none_or(|status| libc::WTERMSIG(status) == libc::SIGKILL);
         let out_of_memory = may_be && held(&self.state).is_memory_kill(&rank.memory_kills);
         rank.out_of_memory.store(out_of_memory, Ordering::Relaxed);
@@ -322,6 +324,19 @@ impl KeeperProcess {
             ToKeeper::Crash => {
                 *held(&rank.crash) = file;
                 return Some(());
+            }
+            ToKeeper::Timeline => {
+                *held(&rank.timeline) = file;
+                return Some(());
+            }
+            ToKeeper::TimelineHeader => {
+                *held(&rank.timeline_header) = file;
+                return Some(());
+            }
+            ToKeeper::WriteTimeline { place, directory } => {
+                let text = socket.receive_text(other).ok()??;
+                let directory = directory.map(|directory| directory.0);
+                answer_of(write_timeline(rank, &text, &place, directory))
             }
             ToKeeper::Done => {
                 self.is_done(rank);
@@ -607,6 +622,18 @@ fn rate_in(place: &RunPlace) -> (Duration, f64) {
 fn write_profile(place: &RunPlace, text: &[u8]) -> io::Result<Written> {
     let profile = Whose::parse(text).map_err(io::Error::other)?;
     output::write(place, &profile, text)
+}
+
+fn write_timeline(
+    rank: &Rank,
+    header: &[u8],
+    place: &RunPlace,
+    directory: Option<PathBuf>,
+) -> io::Result<Written> {
+    let memory = held(&rank.timeline).take().ok_or(io::ErrorKind::NotFound)?;
+    let header = serde_json::from_slice(header)?;
+    timeline::write(&memory, &header, place, directory.as_deref())?;
+    Ok(Written { directory: directory.unwrap_or_default(), why: None })
 }
 
 fn answer_of(written: io::Result<Written>) -> FromKeeper {

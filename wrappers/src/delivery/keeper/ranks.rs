@@ -16,6 +16,7 @@ use super::messages::{Hello, LookAtRank};
 use super::metrics::{MetricsState, RankFigures, RankMetrics};
 use super::process::held;
 use super::records;
+use super::timeline;
 use crate::sys::cgroups;
 
 /// A rank that has not moved for this time is news.
@@ -41,6 +42,9 @@ pub(super) struct Rank {
     pub(super) records: Mutex<Option<File>>,
     /// The memory in which it notes a crash.
     pub(super) crash: Mutex<Option<File>>,
+    /// The memory of its timeline, and its header.
+    pub(super) timeline: Mutex<Option<File>>,
+    pub(super) timeline_header: Mutex<Option<File>>,
     /// Where the system counts processes that it kills for lack of memory, and whether this was one.
     pub(super) memory_kills: PathBuf,
     pub(super) out_of_memory: AtomicBool,
@@ -74,6 +78,8 @@ impl Rank {
             seen: Mutex::new(seen),
             records: Mutex::new(records),
             crash: Mutex::default(),
+            timeline: Mutex::default(),
+            timeline_header: Mutex::default(),
             memory_kills,
             out_of_memory: AtomicBool::new(false),
             crashed: OnceLock::new(),
@@ -88,6 +94,13 @@ impl Rank {
         if let Some(seen) = file.as_ref().and_then(crash::seen) {
             let _ = self.crashed.set(seen);
         }
+    }
+
+    /// Its process has ended: writes its timeline, if it left one.
+    pub(super) fn write_timeline(&self) -> Option<io::Result<()>> {
+        let (memory, header) = (held(&self.timeline).take()?, held(&self.timeline_header).take()?);
+        let place = self.hello.live.as_ref()?;
+        Some(timeline::write_of_killed(&memory, &header, place))
     }
 
     /// Takes the figures of a profile that it wrote.

@@ -42,8 +42,18 @@ pub(crate) fn write(place: &RunPlace, profile: &Whose, text: &[u8]) -> io::Resul
 
 /// Writes the summary into `directory`, which holds the profile of rank 0, replacing that of an earlier run.
 pub(crate) fn write_summary(place: &RunPlace, directory: &Path, text: &[u8]) -> io::Result<()> {
-    let temporary = filled(directory, SUMMARY_FILE, place.mode, text)?;
-    let renamed = fs::rename(&temporary, directory.join(SUMMARY_FILE));
+    write_beside(place, directory, SUMMARY_FILE, text)
+}
+
+/// Writes a file into `directory`, which holds the profile of a rank, replacing that of an earlier run.
+pub(crate) fn write_beside(
+    place: &RunPlace,
+    directory: &Path,
+    name: &str,
+    text: &[u8],
+) -> io::Result<()> {
+    let temporary = filled(directory, name, place.mode, text)?;
+    let renamed = fs::rename(&temporary, directory.join(name));
     if renamed.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -30,6 +30,8 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         status_ignore,
         status_source_and_tag: [status_source, status_tag],
         root,
+        mode_noprecede,
+        lock_exclusive,
         object_name_bytes,
         unsupported_operation,
         topologies,
@@ -77,6 +79,8 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     };
     let ranks_and_tags = [*proc_null, *root, *any_source, *any_tag];
     integers("MPI_", &["PROC_NULL", "ROOT", "ANY_SOURCE", "ANY_TAG"], &ranks_and_tags);
+    integers("MPI_MODE_", &["NOPRECEDE"], &[*mode_noprecede]);
+    integers("MPI_LOCK_", &["EXCLUSIVE"], &[*lock_exclusive]);
     integers("MPI_", &["CART", "GRAPH", "DIST_GRAPH"], topologies);
     integers("MPI_ERR_", &["UNSUPPORTED_OPERATION"], &[*unsupported_operation]);
     integers("", &THREAD_LEVELS, thread_levels);
@@ -89,8 +93,10 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     for (value, name) in *errors {
         integers("", &[name], &[*value]);
     }
-    let FromFortran { comm, datatype, win, file } = from_fortran;
-    for (name, function) in [("Comm", comm), ("Datatype", datatype), ("Win", win), ("File", file)] {
+    let FromFortran { comm, datatype, group, win, file } = from_fortran;
+    for (name, function) in
+        [("Comm", comm), ("Datatype", datatype), ("Group", group), ("Win", win), ("File", file)]
+    {
         let function = function.map_or("itself".into(), CStr::to_string_lossy);
         all.push((format!("MPI_{name} of a Fortran handle"), function.into_owned()));
     }

@@ -4,6 +4,7 @@
 //! a wrong handle with the program's error handler.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,6 +47,7 @@ pub(crate) struct Inquiry {
     functions: InquiryFunctions,
     comm_from_fortran: FortranHandles,
     datatype_from_fortran: FortranHandles,
+    group_from_fortran: FortranHandles,
     win_from_fortran: FortranHandles,
     file_from_fortran: FortranHandles,
     /// Fortran's `MPI_IN_PLACE`: its address, or the place that holds its address.
@@ -117,6 +119,7 @@ impl Inquiry {
             functions: InquiryFunctions::find(|name| library.function(name)),
             comm_from_fortran: handles(abi.from_fortran.comm),
             datatype_from_fortran: handles(abi.from_fortran.datatype),
+            group_from_fortran: handles(abi.from_fortran.group),
             win_from_fortran: handles(abi.from_fortran.win),
             file_from_fortran: handles(abi.from_fortran.file),
             fortran_in_place: match abi.fortran_in_place {
@@ -276,6 +279,21 @@ impl Inquiry {
         Some(Group { handle: ask(get, of, 0)?, functions: &self.functions })
     }
 
+    /// The ranks in `world` of the processes of a group of the program, `u32::MAX` for those that are not in there. None of more
+    /// than `at_most`.
+    pub(crate) fn ranks_of_group(
+        &self,
+        world: usize,
+        group: usize,
+        at_most: usize,
+    ) -> Option<Vec<u32>> {
+        // The program frees it.
+        let group = ManuallyDrop::new(Group { handle: group, functions: &self.functions });
+        let size = group.size().filter(|size| *size <= at_most)?;
+        let own: Vec<u32> = (0..u32::try_from(size).ok()?).collect();
+        group.ranks_in(&self.comm_group(world)?, &own)
+    }
+
     /// Processes in the group of a window.
     pub(crate) fn win_size(&self, win: usize) -> Option<usize> {
         self.win_group(win)?.size()
@@ -294,6 +312,11 @@ impl Inquiry {
     /// The datatype that Fortran calls `handle`.
     pub(crate) fn datatype(&self, handle: c_int) -> Option<usize> {
         self.datatype_from_fortran.handle(handle)
+    }
+
+    /// The group that Fortran calls `handle`.
+    pub(crate) fn program_group(&self, handle: c_int) -> Option<usize> {
+        self.group_from_fortran.handle(handle)
     }
 
     /// The window that Fortran calls `handle`.

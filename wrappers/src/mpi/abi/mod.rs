@@ -53,6 +53,10 @@ pub(crate) struct Abi {
     pub(crate) status_source_and_tag: [usize; 2],
     /// `MPI_ROOT`.
     pub(crate) root: c_int,
+    /// `MPI_MODE_NOPRECEDE`.
+    pub(crate) mode_noprecede: c_int,
+    /// `MPI_LOCK_EXCLUSIVE`.
+    pub(crate) lock_exclusive: c_int,
     /// `MPI_MAX_OBJECT_NAME`, with room for the NUL.
     pub(crate) object_name_bytes: usize,
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
@@ -90,6 +94,7 @@ pub(crate) struct Abi {
 pub(crate) struct FromFortran {
     pub(crate) comm: Option<&'static CStr>,
     pub(crate) datatype: Option<&'static CStr>,
+    pub(crate) group: Option<&'static CStr>,
     pub(crate) win: Option<&'static CStr>,
     pub(crate) file: Option<&'static CStr>,
 }

@@ -160,6 +160,7 @@ fn from_fortran() -> FromFortran {
         return FromFortran {
             comm: Some(c"PMPI_Comm_fromint"),
             datatype: Some(c"PMPI_Type_fromint"),
+            group: Some(c"PMPI_Group_fromint"),
             win: Some(c"PMPI_Win_fromint"),
             file: Some(c"PMPI_File_fromint"),
         };
@@ -168,6 +169,7 @@ fn from_fortran() -> FromFortran {
     FromFortran {
         comm: function(c"PMPI_Comm_f2c"),
         datatype: function(c"PMPI_Type_f2c"),
+        group: function(c"PMPI_Group_f2c"),
         win: function(c"PMPI_Win_f2c"),
         // Its handle is always wider than an INTEGER.
         file: Some(c"PMPI_File_f2c"),
@@ -213,6 +215,8 @@ fn make() -> Abi {
         status_ignore: gyan_status_ignore.0 as usize,
         status_source_and_tag: gyan_status_source_and_tag,
         root: mpi_sys::MPI_ROOT as c_int,
+        mode_noprecede: mpi_sys::MPI_MODE_NOPRECEDE as c_int,
+        lock_exclusive: mpi_sys::MPI_LOCK_EXCLUSIVE as c_int,
         object_name_bytes: mpi_sys::MPI_MAX_OBJECT_NAME as usize,
         unsupported_operation: mpi_sys::MPI_ERR_UNSUPPORTED_OPERATION as c_int,
         topologies: [of_shim!(RSMPI_CART), of_shim!(RSMPI_GRAPH), of_shim!(RSMPI_DIST_GRAPH)],
@@ -327,8 +331,8 @@ mod tests {
         let find = |name: &CStr| symbols::default(name);
         let recognised = recognise(&find).expect("an interface that is known");
         assert_eq!(recognised.name, nearest().name);
-        let FromFortran { comm, datatype, win, .. } = &recognised.from_fortran;
-        for name in [comm, datatype, win].into_iter().flatten() {
+        let FromFortran { comm, datatype, group, win, .. } = &recognised.from_fortran;
+        for name in [comm, datatype, group, win].into_iter().flatten() {
             assert!(find(name).is_some(), "{name:?}");
         }
     }

@@ -10,7 +10,8 @@
 //! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations, where a
 //!   program sees what others did;
 //! - `waits(comm)` or `waits(comm, root)`: ranks of the communicator wait for each other in a call, as the dependencies of its
-//!   data say (6.13, and `WaitsFor` of the results);
+//!   data say (6.13, and `WaitsFor` of the results), or in the call that completes its request;
+//!   `waits(win unless assert)`: those of the window do, unless it is asserted that they need not (12.5.5);
 //! - `anywhere`, and nothing else: any thread may call it at any time, at every level of thread support
 //!   (11.2.2, 11.4.1, 11.6), or programs do so although the standard does not say that they may;
 //! - its role in receiving, and the arguments involved, see [`Receives`];
@@ -22,7 +23,10 @@
 //!   is started;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file is created or freed, or a request
 //!   is freed;
-//! - `creates duplicate(...)`, `creates topology(...)`, `creates part(...)`: a communicator is created, with ranks of another one;
+//! - `creates duplicate(...)`, `creates topology(...)`, `creates part(...)`, `creates window(...)`: a communicator or window is
+//!   created, with ranks of a communicator;
+//! - `synchronises post(...)` and its kin: an epoch of a window begins or ends, for some of its ranks;
+//! - `locks lock(...)` and its kin: a lock of a window is asked for, may be waited for or is given back;
 //! - `finds comm(...)`: a communicator that exists already is asked for;
 //! - `begins duplicate(...)`: a communicator with the ranks of another one exists once the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;
@@ -67,7 +71,7 @@ pub(crate) struct Row {
     pub(crate) fortran: &'static [&'static str],
     /// Whether its bytes are counted.
     pub(crate) bytes: bool,
-    /// Whether ranks wait for each other in it.
+    /// Whether ranks wait for each other in it, or in the call that completes what it starts.
     pub(crate) waits: bool,
     /// The names of its arguments.
     pub(crate) arguments: &'static [&'static str],
@@ -170,11 +174,19 @@ macro_rules! receives {
 }
 pub(crate) use receives;
 
-/// Where a function in which ranks wait for each other has its communicator, and its root if it has one.
+/// Where a function in which ranks wait for each other, or which starts such an operation, has its communicator, and its root if it
+/// has one; or its window, and what is asserted of that.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Meeting {
-    pub(crate) comm: u8,
-    pub(crate) root: Option<u8>,
+pub(crate) enum Meeting {
+    OnComm {
+        comm: u8,
+        root: Option<u8>,
+    },
+    /// Unless that is said.
+    OnWindow {
+        win: u8,
+        assert: u8,
+    },
 }
 
 /// The [`Meeting`] of a row, according to its brackets.
@@ -188,7 +200,15 @@ macro_rules! waits {
         #[allow(unused_mut, unused_assignments)]
         let mut root = None;
         $( root = Some(Position::$root as u8); )?
-        Some($crate::mpi::functions::Meeting { comm: Position::$on as u8, root })
+        Some($crate::mpi::functions::Meeting::OnComm { comm: Position::$on as u8, root })
+    }};
+    (( $($arg:ident)* ) [waits ( $win:ident unless $assert:ident ) $($fact:tt)*]) => {{
+        #[allow(non_camel_case_types, dead_code)]
+        enum WindowPosition { $($arg),* }
+        Some($crate::mpi::functions::Meeting::OnWindow {
+            win: WindowPosition::$win as u8,
+            assert: WindowPosition::$assert as u8,
+        })
     }};
     ($arguments:tt $known:tt) => {
         None::<$crate::mpi::functions::Meeting>
@@ -283,11 +303,15 @@ pub(crate) const fn name(function: Function) -> &'static str {
     ""
 }
 
-/// Whether ranks wait for each other in a function.
+/// Whether ranks wait for each other in a function, or in the call that completes what it starts.
 pub(crate) fn waits_for_others(function: Function) -> bool {
-    let first = collective::MPI_Allgather.0;
-    let row = function.0.checked_sub(first).and_then(|at| collective::ROWS.get(at));
-    row.is_some_and(|row| row.waits)
+    let chapters = [
+        (collective::MPI_Allgather, collective::ROWS),
+        (one_sided::MPI_Accumulate, one_sided::ROWS),
+    ];
+    let row =
+        |(first, rows): (Function, &'static [Row])| rows.get(function.0.checked_sub(first.0)?);
+    chapters.into_iter().find_map(row).is_some_and(|row| row.waits)
 }
 
 /// Numbers the rows of a chapter from `$first` on.

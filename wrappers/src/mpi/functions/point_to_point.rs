@@ -29,7 +29,7 @@ macro_rules! rows {
             [MPI_Mrecv, MPI_Mrecv_c] / mpi_mrecv(buf: Pointer, count: Count, datatype: Datatype, message: Pointer, status: Pointer) [samples receives_matched()];
             MPI_Probe / mpi_probe(source: Int, tag: Int, comm: Comm, status: Pointer) [samples];
             [MPI_Recv, MPI_Recv_c] / mpi_recv(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, status: Pointer) [samples receives(source, tag, comm, status)];
-            [MPI_Recv_init, MPI_Recv_init_c] / mpi_recv_init(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer) [prepares(source, tag, comm, request)];
+            [MPI_Recv_init, MPI_Recv_init_c] / mpi_recv_init(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer) [prepares(source, tag, comm, request)] prepares received(source);
             MPI_Request_free / mpi_request_free(request: Pointer) [frees(request)] frees request(request);
             MPI_Request_get_status / mpi_request_get_status(request: Request, flag: Pointer, status: Pointer);
             MPI_Request_get_status_all / mpi_request_get_status_all(count: Int, array_of_requests: Pointer, flag: Pointer, array_of_statuses: Pointer);

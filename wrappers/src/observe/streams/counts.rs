@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use gyan_results::MessageDirection;
 
-use super::MessageArguments;
+use super::{MessageArguments, MessageForm};
 use crate::calls::ledger::Ledger;
-use crate::mpi::handles::Arguments;
+use crate::mpi::handles::{ArgumentPosition, Arguments};
 use crate::observe::communicators;
 use crate::sys::cells::Counter;
 use crate::sys::lookup::spread;
@@ -37,6 +37,16 @@ static WITHOUT_ROOM: [StreamCount; 2] = [const { StreamCount::new() }; 2];
 
 static ON: AtomicBool = AtomicBool::new(false);
 static IS_FULL: AtomicBool = AtomicBool::new(false);
+/// Whether there are persistent operations.
+static HAS_PREPARED: AtomicBool = AtomicBool::new(false);
+/// Whether receives from any rank or with any tag are numbered.
+static NUMBERS_ANY: AtomicBool = AtomicBool::new(false);
+/// How many messages were received so.
+static FROM_ANY: Counter = Counter::new(0);
+/// Counts the calls that start operations, of no stream.
+static STARTS: StreamCount = StreamCount::new();
+/// The communicator of a place that is not free, and stands for no stream any more: no library has such a handle.
+const NO_STREAM: usize = usize::MAX;
 /// The ledger of the thread that sends and receives, by its address; 0 before it does.
 static OWNER: AtomicUsize = AtomicUsize::new(0);
 
@@ -88,7 +98,7 @@ impl StreamCount {
 
     /// Whether the next message is timed.
     #[inline]
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.messages.get() == self.next.get()
     }
 
@@ -98,6 +108,33 @@ impl StreamCount {
         self.messages.next()
     }
 
+    /// Counts a message of a persistent operation that has been started.
+    #[inline]
+    pub(crate) fn count_started(&'static self) {
+        if self.count() == self.next.get() {
+            super::missed(self);
+        }
+    }
+
+    /// The message that was counted last is counted later.
+    pub(super) fn take_back(&self) {
+        self.messages.set(self.messages.get().saturating_sub(1));
+    }
+
+    /// A number of it above 0.
+    pub(crate) fn number(&'static self) -> u64 {
+        let places = COUNTS.iter().flatten();
+        let at = places.enumerate().find(|(_, count)| ptr::eq(*count, self));
+        at.map_or(0, |(at, _)| at as u64 + 1)
+    }
+
+    /// That with this number.
+    #[inline]
+    pub(crate) fn numbered(number: u64) -> Option<&'static StreamCount> {
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        COUNTS.get(at / PLACES)?.get(at % PLACES)
+    }
+
     pub(super) fn times_next(&self, number: u64) {
         self.next.set(number);
     }
@@ -105,6 +142,13 @@ impl StreamCount {
     /// The handle of its communicator.
     pub(super) fn comm(&self) -> usize {
         self.comm.load(Ordering::Relaxed)
+    }
+
+    /// The place is of no stream from now on, and not free: persistent operations still have it.
+    pub(super) fn is_kept(&self) {
+        self.ends();
+        self.comm.store(NO_STREAM, Ordering::Relaxed);
+        self.times_next(u64::MAX);
     }
 
     /// The place is free from now on.
@@ -120,6 +164,9 @@ pub(super) fn begin(on: bool) {
     ON.store(on, Ordering::Relaxed);
     OWNER.store(0, Ordering::Relaxed);
     IS_FULL.store(false, Ordering::Relaxed);
+    HAS_PREPARED.store(false, Ordering::Relaxed);
+    NUMBERS_ANY.store(on, Ordering::Relaxed);
+    FROM_ANY.set(0);
     WITHOUT_ROOM.iter().for_each(StreamCount::ends);
 }
 
@@ -135,6 +182,34 @@ pub(crate) fn is_on() -> bool {
 /// There is no room for further streams.
 pub(super) fn is_full() {
     IS_FULL.store(true, Ordering::Relaxed);
+}
+
+/// There are persistent operations from now on.
+pub(super) fn prepared_comes() {
+    HAS_PREPARED.store(true, Ordering::Relaxed);
+}
+
+/// Whether messages of persistent operations are counted.
+#[inline]
+pub(crate) fn has_prepared() -> bool {
+    HAS_PREPARED.load(Ordering::Relaxed) && is_on()
+}
+
+/// A message has come from any rank or with any tag; returns how many came before.
+#[inline]
+pub(super) fn from_any_comes() -> u64 {
+    FROM_ANY.next()
+}
+
+/// Receives from any rank have no number any more.
+pub(super) fn from_any_ends() {
+    NUMBERS_ANY.store(false, Ordering::Relaxed);
+}
+
+/// Whether receives from any rank or with any tag are numbered.
+#[inline]
+pub(crate) fn numbers_any() -> bool {
+    NUMBERS_ANY.load(Ordering::Relaxed) && is_on()
 }
 
 /// How many messages were sent for which there was no room.
@@ -171,6 +246,13 @@ pub(super) fn claim(direction: MessageDirection, key: PassedKey) -> Option<&'sta
     free.peer_and_tag.store(key.peer_and_tag(), Ordering::Relaxed);
     free.comm.store(key.comm, Ordering::Relaxed);
     Some(free)
+}
+
+/// The count of a message from a rank that its status names, unless it is timed or its stream is new.
+#[inline]
+pub(super) fn untimed_from(comm: usize, (peer, tag): (i32, i32)) -> Option<&'static StreamCount> {
+    let key = PassedKey { comm: communicators::handle(comm), peer, tag };
+    find(MessageDirection::Received, key).filter(|count| !count.is_due())
 }
 
 /// The count of a message that is not timed; none for one that is, or whose stream is new.
@@ -210,6 +292,12 @@ pub(crate) struct Untimed {
 impl Untimed {
     /// Of a call that sends and receives nothing, or while messages are not counted.
     pub(crate) const NOTHING: Untimed = Untimed { sent: None, received: None };
+
+    /// Of a call that starts operations, whose messages are counted once it has succeeded.
+    #[inline]
+    pub(crate) fn started() -> Untimed {
+        Untimed { sent: has_prepared().then_some(&STARTS), received: None }
+    }
 }
 
 /// The counts for a call, unless one of its messages is timed. `word`: an argument as the program passes it in C.
@@ -236,26 +324,35 @@ fn looked_up(
     word: impl Fn(usize) -> usize,
     look_up: impl Fn(MessageDirection, PassedKey) -> Option<&'static StreamCount>,
 ) -> Option<Untimed> {
-    let comm = communicators::handle(word(at.comm));
+    if matches!(at.form, MessageForm::Prepares | MessageForm::Tries) {
+        return None;
+    }
+    let comm = communicators::handle(at.comm.map_or(0, |comm| word(comm.into())));
     // The upper half of a word is not part of an int.
-    let count = |direction, place: Option<(usize, usize)>| match place {
+    let count = |direction, place: Option<(ArgumentPosition, ArgumentPosition)>| match place {
         None => Some(None),
         Some((peer, tag)) => {
-            let key = PassedKey { comm, peer: word(peer) as i32, tag: word(tag) as i32 };
+            let (peer, tag) = (word(peer.into()) as i32, word(tag.into()) as i32);
+            let key = PassedKey { comm, peer, tag };
             look_up(direction, key).map(Some)
         }
     };
     let sent = count(MessageDirection::Sent, at.sent)?;
     let received = count(MessageDirection::Received, at.received)?;
-    Some(Untimed { sent, received })
+    match at.form {
+        MessageForm::Probes => Some(Untimed::NOTHING),
+        _ => Some(Untimed { sent, received }),
+    }
 }
 
 /// The same of a call on another path. Without its communicator, nothing is counted.
 #[allow(clippy::cast_sign_loss)]
 pub(crate) fn untimed_among(at: MessageArguments, arguments: Arguments) -> Option<Untimed> {
-    let Some(comm) = arguments.at(at.comm).comm() else { return Some(Untimed::NOTHING) };
+    let place_of_comm = at.comm.map(usize::from);
+    let comm = place_of_comm.and_then(|place| arguments.at(place).comm());
+    let Some(comm) = comm else { return Some(Untimed::NOTHING) };
     let word = |place: usize| match place {
-        _ if place == at.comm => comm,
+        _ if Some(place) == place_of_comm => comm,
         _ => arguments.at(place).integer().unwrap_or(-1) as usize,
     };
     untimed(at, word)

@@ -1,0 +1,97 @@
+//! The critical path is on the ranks on which a program finds it by its own clock (`tests/programs/critical_path.c`).
+
+use super::waiting::summary;
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, run};
+
+const RANKS: usize = 4;
+const STEPS: usize = 20;
+/// Of the path, so much may be on another rank: the two read their clocks one after the other, which may decide otherwise in a step.
+const OFF: f64 = 0.06;
+
+/// When a rank sent in a step, and when it began and ended to wait, in seconds.
+#[derive(Clone, Copy, Default)]
+struct StepTimes {
+    sent: f64,
+    waits: f64,
+    ended: f64,
+}
+
+/// By rank, the part of the critical path on it: back in time from the rank that ended last as far as its latest wait, and on from
+/// there along the neighbour that sent last.
+fn by_definition(printed: &str) -> Vec<f64> {
+    let mut times = vec![vec![StepTimes::default(); STEPS]; RANKS];
+    let mut lines = 0;
+    for line in printed.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [rank, step, seconds @ ..] = &words[..] else { panic!("{line}") };
+        let seconds: Vec<f64> = seconds.iter().map(|word| word.parse().unwrap()).collect();
+        let [sent, waits, ended] = seconds[..] else { panic!("{line}") };
+        let (rank, step): (usize, usize) = (rank.parse().unwrap(), step.parse().unwrap());
+        times[rank][step] = StepTimes { sent, waits, ended };
+        lines += 1;
+    }
+    assert_eq!(lines, RANKS * STEPS, "{printed}");
+    let ended = |rank: &usize| times[*rank][STEPS - 1].ended;
+    let mut rank = (0..RANKS).max_by(|one, other| ended(one).total_cmp(&ended(other))).unwrap();
+    let begun = times.iter().map(|of| of[0].sent).fold(f64::INFINITY, f64::min);
+    let (mut until, whole) = (ended(&rank), ended(&rank) - begun);
+    let mut parts = vec![0.0; RANKS];
+    for step in (0..STEPS).rev() {
+        let neighbours = [(rank + 1) % RANKS, (rank + RANKS - 1) % RANKS];
+        let sent = |rank: &usize| times[*rank][step].sent;
+        let last = neighbours.into_iter().max_by(|one, other| sent(one).total_cmp(&sent(other)));
+        let last = last.unwrap();
+        if sent(&last) > times[rank][step].waits {
+            parts[rank] += (until - sent(&last)) / whole;
+            (until, rank) = (sent(&last), last);
+        }
+    }
+    parts[rank] += (until - begun) / whole;
+    parts
+}
+
+/// The parts of the path by definition, which are what gyan finds, and the first screen and that of `--waiting`.
+fn checked(mpi: Mpi, slow: &str) -> (Vec<f64>, [String; 2]) {
+    let program = mpi.compiled("critical_path", &["-g"]);
+    let profiled = Profiled::preloaded(mpi, RANKS, &program, &[&STEPS.to_string(), slow], &[]);
+    assert_eq!(profiled.outcome.code, 0, "{mpi:?} {}", profiled.outcome.stderr);
+    let truth = by_definition(&profiled.outcome.stdout);
+    let found = summary(&profiled.profiles()).critical_path.unwrap();
+    for (rank, part) in (0..).zip(&truth) {
+        let of_rank = found.ranks.iter().find(|of| of.rank == rank);
+        let share = of_rank.map_or(0.0, |of| of.share / found.known_share);
+        assert!((share - part).abs() < OFF, "{mpi:?} rank {rank}: {share} {truth:?} {found:?}");
+    }
+    let screen =
+        |options: &[&str]| run(gyan().arg("report").args(options).arg(&profiled.directory)).stdout;
+    (truth, [screen(&[]), screen(&["--waiting"])])
+}
+
+#[test]
+fn the_critical_path_goes_through_the_rank_that_is_slow() {
+    for mpi in [OPENMPI, MPICH] {
+        let (truth, screens) = checked(mpi, "2");
+        // On a busy machine other ranks may come later than the slow one.
+        if truth[2] > 0.75 {
+            for screen in screens {
+                let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(words.contains("critical path: rank 2 for "), "{mpi:?} {screen}");
+                assert!(
+                    words.contains("of it leads up to MPI_Isend at critical_path.c:"),
+                    "{screen}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn where_ranks_are_slow_in_turn_no_rank_stands_out() {
+    for mpi in [OPENMPI, MPICH] {
+        let (truth, [first, _]) = checked(mpi, "-1");
+        let most = truth.iter().copied().fold(0.0, f64::max);
+        if most + OFF < 1.5 / RANKS as f64 {
+            assert!(!first.contains("critical path"), "{mpi:?} {first}");
+        }
+    }
+}

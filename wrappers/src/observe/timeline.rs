@@ -1,0 +1,535 @@
+//! What did the program call last, and when? Every call leaves an event in a ring in memory, if that is wanted; the oldest ones are
+//! overwritten ([`TimelineEvent`]).
+//!
+//! Then no call takes the path of the entrances in assembly, so all of them come through here. What a call says is kept as it was
+//! passed: nothing is looked up but the number of its communicator, which is stored with that, and of the place that it came from.
+//! What the numbers mean is found out at the end, or when a communicator is met first.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gyan_results::{
+    TIMELINE_SCHEMA, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
+    TimelineKind, TimelinePeer,
+};
+
+use super::communicators::{self, Communicator, TIMELINE_NOTE};
+use super::objects;
+use super::recording;
+use super::streams::{self, CallTimes};
+use crate::calls::addresses::{self, Map};
+use crate::calls::containment::contain;
+use crate::calls::requests::position;
+use crate::mpi::abi::inquiry;
+use crate::mpi::functions::functions;
+use crate::mpi::handles::{Arguments, Kind, Language};
+use crate::sys::alloc;
+use crate::sys::cells::Gauge;
+use crate::sys::clock;
+use crate::sys::lookup::spread;
+use crate::sys::ring::Ring;
+
+/// Further communicators have no number.
+const COMMUNICATORS_AT_MOST: usize = 4096;
+const NO_NUMBER: u16 = u16::MAX;
+/// A power of two. A place for which there is none among so many in a row has no number.
+const SITES: usize = 1 << 12;
+const LOOKS_AT_MOST: usize = 64;
+/// Requests of one call that need no memory.
+const FEW: usize = 32;
+/// The position of an argument that a function lacks.
+const NOWHERE: u8 = u8::MAX;
+
+static EVENTS: Ring = Ring::new();
+/// The return addresses of calls, by their hash; 0 for none.
+static CALLERS: [AtomicUsize; SITES] = [const { AtomicUsize::new(0) }; SITES];
+static COMMUNICATORS: Mutex<Vec<TimelineCommunicator>> = Mutex::new(Vec::new());
+/// The ticks that an event takes.
+static EVENT: Gauge = Gauge::new(0.0);
+/// The low half of `MPI_REQUEST_NULL` in C.
+static NULL_REQUEST: AtomicU32 = AtomicU32::new(0);
+
+/// Where the arguments of a function are that its events have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct TimelineArguments {
+    /// The rank that it sends to, or else receives from or accesses, or its root; and the tag.
+    peer: u8,
+    tag: u8,
+    /// The rank that it receives from, if it sends as well, and the tag.
+    source: u8,
+    source_tag: u8,
+    comm: u8,
+    win: u8,
+    /// One request or several, and how many.
+    requests: u8,
+    count: u8,
+    status: u8,
+    statuses: u8,
+    role: RequestRole,
+}
+
+/// What a function does with its requests.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum RequestRole {
+    None,
+    Makes,
+    Starts,
+    /// `all`: every one of them.
+    Completes {
+        all: bool,
+    },
+}
+
+impl TimelineArguments {
+    /// The arguments of a row with these names and types.
+    pub(crate) const fn new(
+        function: &str,
+        names: &[&str],
+        types: &[&str],
+        makes_request: bool,
+    ) -> TimelineArguments {
+        let dest = Self::typed(names, types, "dest", "Int");
+        let source = Self::typed(names, types, "source", "Int");
+        let root = Self::typed(names, types, "root", "Int");
+        let target = Self::typed(names, types, "target_rank", "Int");
+        let tag = Self::typed(names, types, "tag", "Int");
+        let peer = first(first(dest, source), first(root, target));
+        let sends_too = dest != NOWHERE && source != NOWHERE;
+        let requests = first(at(names, "request"), at(names, "array_of_requests"));
+        let role = match function.as_bytes() {
+            _ if requests == NOWHERE => RequestRole::None,
+            _ if makes_request => RequestRole::Makes,
+            [b'M', b'P', b'I', b'_', b'S', b't', b'a', b'r', b't', ..] => RequestRole::Starts,
+            b"MPI_Wait" | b"MPI_Waitall" => RequestRole::Completes { all: true },
+            [b'M', b'P', b'I', b'_', b'W', b'a', b'i', b't', ..]
+            | [b'M', b'P', b'I', b'_', b'T', b'e', b's', b't', ..] => {
+                RequestRole::Completes { all: false }
+            }
+            _ => RequestRole::None,
+        };
+        TimelineArguments {
+            peer,
+            tag: first(Self::typed(names, types, "sendtag", "Int"), tag),
+            source: if sends_too { source } else { NOWHERE },
+            source_tag: Self::typed(names, types, "recvtag", "Int"),
+            comm: Self::typed(names, types, "comm", "Comm"),
+            win: Self::typed(names, types, "win", "Win"),
+            requests,
+            count: first(at(names, "count"), at(names, "incount")),
+            status: at(names, "status"),
+            statuses: at(names, "array_of_statuses"),
+            role,
+        }
+    }
+
+    const fn typed(names: &[&str], types: &[&str], wanted: &str, of: &str) -> u8 {
+        let place = at(names, wanted);
+        let mut rest = types;
+        let mut left = place;
+        while let [first, others @ ..] = rest {
+            if left == 0 {
+                return if position(&[*first], of).is_some() { place } else { NOWHERE };
+            }
+            left -= 1;
+            rest = others;
+        }
+        NOWHERE
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)]
+const fn at(names: &[&str], wanted: &str) -> u8 {
+    match position(names, wanted) {
+        Some(at) => at as u8,
+        None => NOWHERE,
+    }
+}
+
+const fn first(one: u8, other: u8) -> u8 {
+    if one == NOWHERE { other } else { one }
+}
+
+/// From now on calls are recorded in this memory.
+///
+/// # Safety
+///
+/// That of [`Ring::begin`].
+pub(crate) unsafe fn begin(memory: *mut u8, bytes: usize, null_request: u32) {
+    addresses::prepare();
+    NULL_REQUEST.store(null_request, Ordering::Relaxed);
+    // SAFETY: the caller's.
+    unsafe { EVENTS.begin(memory, bytes) };
+    measure();
+}
+
+/// Learns what an event costs, by events that say nothing and are forgotten.
+fn measure() {
+    const EVENTS_MEASURED: u64 = 64;
+    let begun = clock::now();
+    for number in 0..EVENTS_MEASURED {
+        let event = TimelineEvent::new(TimelineKind::Phase, std::hint::black_box(number));
+        let [first, second, third, _] = event.packed();
+        EVENTS.push(true, [first, second, third, 0]);
+    }
+    let ticks = clock::now().saturating_sub(begun) as f64 / EVENTS_MEASURED as f64;
+    EVENT.set(ticks + 2.0 * clock::reading());
+    EVENTS.forget();
+}
+
+/// The ticks that all events took so far, with the readings of the clock.
+pub(crate) fn ticks() -> f64 {
+    EVENT.get() * EVENTS.events() as f64
+}
+
+/// Whether calls are recorded now.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    recording::is_on()
+}
+
+/// Whether calls are recorded in some part of the run.
+pub(crate) fn has_begun() -> bool {
+    EVENTS.is_on()
+}
+
+/// The requests of a call that may complete them, as they were before it.
+pub(crate) struct RequestsBefore {
+    few: [u32; FEW],
+    /// If there are more than that.
+    many: Vec<u32>,
+    count: usize,
+}
+
+impl RequestsBefore {
+    /// None for a function that completes none.
+    #[inline]
+    pub(crate) fn of(at: &TimelineArguments, arguments: Arguments) -> Option<RequestsBefore> {
+        let RequestRole::Completes { .. } = at.role else { return None };
+        let count = at.number(arguments);
+        let mut before = RequestsBefore { few: [0; FEW], many: Vec::new(), count };
+        let places = if count <= FEW {
+            &mut before.few[..]
+        } else if alloc::is_short() {
+            return None;
+        } else {
+            before.many.resize(count, 0);
+            &mut before.many[..]
+        };
+        for (number, place) in places.iter_mut().take(count).enumerate() {
+            *place = at.request(arguments, number);
+        }
+        Some(before)
+    }
+
+    fn all(&self) -> impl Iterator<Item = u32> {
+        let places = if self.many.is_empty() { &self.few[..] } else { &self.many };
+        places.iter().take(self.count).copied()
+    }
+}
+
+/// A call of the program that has ended.
+pub(crate) struct CallRecord<'a> {
+    pub(crate) at: &'a TimelineArguments,
+    pub(crate) arguments: &'a Arguments<'a>,
+    pub(crate) called: CallTimes,
+    pub(crate) succeeded: bool,
+    /// What it handed to MPI.
+    pub(crate) bytes: u64,
+    /// No other thread calls MPI.
+    pub(crate) is_alone: bool,
+    pub(crate) thread: u8,
+    pub(crate) before: Option<&'a RequestsBefore>,
+}
+
+impl TimelineArguments {
+    /// How many requests there are.
+    fn number(&self, arguments: Arguments) -> usize {
+        if self.count == NOWHERE { 1 } else { arguments.at(self.count).number() }
+    }
+
+    /// The low half of a request.
+    #[allow(clippy::cast_possible_truncation)]
+    fn request(&self, arguments: Arguments, number: usize) -> u32 {
+        arguments.at(self.requests).request(number).unwrap_or(0) as u32
+    }
+}
+
+impl CallRecord<'_> {
+    /// Leaves the events of the call.
+    pub(crate) fn keep(&self) {
+        if recording::takes(self.called.begun, self.called.ended) {
+            self.leave_events();
+        }
+    }
+
+    fn leave_events(&self) {
+        let CallRecord { at, arguments, called, .. } = self;
+        #[allow(clippy::cast_possible_truncation)]
+        let kind = TimelineKind::Call(called.function.0 as u16);
+        let mut event = TimelineEvent {
+            took: called.ended.saturating_sub(called.begun),
+            thread: self.thread,
+            site: site(called.caller),
+            ..TimelineEvent::new(kind, called.begun)
+        };
+        if !self.succeeded {
+            // What it says is not certain, and the library must not be asked.
+            return EVENTS.push(self.is_alone, event.packed());
+        }
+        event.bytes = self.bytes;
+        event.communicator = self.communicator();
+        let came = if at.status == NOWHERE || event.communicator == 0 {
+            None
+        } else {
+            arguments.at(at.status).source_and_tag()
+        };
+        let receives_only = at.source == NOWHERE;
+        (event.peer, event.tag) = self.peer(at.peer, at.tag, came.filter(|_| receives_only));
+        if at.role == RequestRole::Makes {
+            event.request = at.request(**arguments, 0);
+        }
+        EVENTS.push(self.is_alone, event.packed());
+        if !receives_only {
+            let (peer, tag) = self.peer(at.source, first(at.source_tag, at.tag), came);
+            let kind = TimelineKind::Receives;
+            let received = TimelineEvent { kind, peer, tag, took: 0, bytes: 0, ..event };
+            EVENTS.push(self.is_alone, received.packed());
+        }
+        match at.role {
+            RequestRole::Starts => {
+                for number in 0..at.number(**arguments) {
+                    self.about(TimelineKind::Starts, at.request(**arguments, number), None);
+                }
+            }
+            RequestRole::Completes { all } => self.completes(all),
+            _ => {}
+        }
+    }
+
+    /// Leaves an event about one of the requests.
+    fn about(&self, kind: TimelineKind, request: u32, came: Option<(c_int, c_int)>) {
+        let (peer, tag) = self.peer(NOWHERE, NOWHERE, came);
+        let event = TimelineEvent {
+            request,
+            peer,
+            tag,
+            thread: self.thread,
+            ..TimelineEvent::new(kind, self.called.ended)
+        };
+        EVENTS.push(self.is_alone, event.packed());
+    }
+
+    /// Leaves an event for each request that the call has completed.
+    fn completes(&self, all: bool) {
+        let CallRecord { at, arguments, before, .. } = self;
+        let is_fortran = arguments.language() == Language::Fortran;
+        let is_pointer = || inquiry().is_some_and(|mpi| mpi.abi.handle_bytes != size_of::<u32>());
+        let null = match NULL_REQUEST.load(Ordering::Relaxed) {
+            _ if is_fortran && is_pointer() => 0,
+            null => null,
+        };
+        let requests = before.iter().flat_map(|before| before.all()).enumerate();
+        for (number, request) in requests.filter(|(_, request)| *request != null) {
+            // The request of a persistent operation stays.
+            if !all && at.request(**arguments, number) == request {
+                continue;
+            }
+            // Of several statuses only the first has an address that does not depend on the library.
+            let of_all = if number == 0 { at.statuses } else { NOWHERE };
+            let status = first(at.status, of_all);
+            let came = (status != NOWHERE).then(|| arguments.at(status).source_and_tag());
+            self.about(TimelineKind::Completes, request, came.flatten());
+        }
+    }
+
+    /// The rank and the tag of a message, from the status of a receive or as they were passed.
+    fn peer(&self, peer: u8, tag: u8, came: Option<(c_int, c_int)>) -> (TimelinePeer, i32) {
+        let passed =
+            |place: u8| (place != NOWHERE).then(|| self.arguments.at(place).integer()).flatten();
+        let none = (TimelinePeer::None, TimelineEvent::NO_TAG);
+        let Some(abi) = inquiry().map(|mpi| mpi.abi) else { return none };
+        let (peer, tag) = match came {
+            Some((source, tag)) => (Some(source), Some(tag)),
+            None => (passed(peer), passed(tag)),
+        };
+        let peer = peer.map_or(TimelinePeer::None, |peer| match u32::try_from(peer) {
+            Ok(rank) => TimelinePeer::Rank(rank),
+            Err(_) if peer == abi.any_source => TimelinePeer::Any,
+            Err(_) if peer == abi.proc_null => TimelinePeer::Null,
+            Err(_) => TimelinePeer::None,
+        });
+        let tag = tag.map(|tag| if tag == abi.any_tag { -1 } else { tag });
+        (peer, tag.unwrap_or(TimelineEvent::NO_TAG))
+    }
+
+    /// The number of its communicator or window.
+    #[inline]
+    fn communicator(&self) -> u16 {
+        let CallRecord { at, arguments, .. } = self;
+        let (kind, passed) = if at.comm != NOWHERE {
+            (Kind::Comm, arguments.at(at.comm).comm())
+        } else if at.win != NOWHERE {
+            (Kind::Win, arguments.at(at.win).win())
+        } else {
+            return 0;
+        };
+        let Some(passed) = passed else { return 0 };
+        let handle = match kind {
+            Kind::Win => communicators::window(passed),
+            Kind::Comm | Kind::File => communicators::handle(passed),
+        };
+        let known = communicators::of_late(handle).or_else(|| {
+            // Some functions accept the handle that stands for none, about which the library must not be asked.
+            let is_null = objects::is_null(kind, communicators::handle(passed));
+            if is_null { None } else { communicators::by_handle(handle) }
+        });
+        let Some(communicator) = known else { return 0 };
+        match communicator.note(TIMELINE_NOTE) {
+            0 => comes(communicator, handle),
+            NO_NUMBER => 0,
+            number => number,
+        }
+    }
+}
+
+/// A communicator or window is met for the first time: its number, or 0 if there is no room.
+#[cold]
+#[inline(never)]
+fn comes(communicator: &Communicator, handle: usize) -> u16 {
+    let number = contain("following a communicator", || {
+        // The library may be asked, with no lock held.
+        let mpi = inquiry()?;
+        let window = communicators::window_behind(handle);
+        let name = window.map_or_else(|| mpi.comm_name(handle), |window| mpi.win_name(window));
+        let rank = || u32::try_from(mpi.rank(handle)?).ok();
+        let known = TimelineCommunicator {
+            name: name.unwrap_or_default(),
+            number: (!communicator.is_inter()).then(|| streams::number_of(handle)).flatten(),
+            size: communicator.size(),
+            rank: if window.is_none() { rank() } else { None },
+        };
+        let mut all = COMMUNICATORS.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= COMMUNICATORS_AT_MOST || alloc::is_short() {
+            return None;
+        }
+        all.push(known);
+        u16::try_from(all.len()).ok()
+    });
+    let number = number.flatten();
+    communicator.set_note(TIMELINE_NOTE, number.unwrap_or(NO_NUMBER));
+    number.unwrap_or(0)
+}
+
+/// The number of the place that a call returns to; 0 if that is not known, or there is no room.
+#[inline]
+#[allow(clippy::cast_possible_truncation)]
+fn site(caller: usize) -> u16 {
+    if caller == 0 {
+        return 0;
+    }
+    let begin = (spread(caller) >> (u64::BITS - SITES.ilog2())) as usize;
+    for look in 0..LOOKS_AT_MOST {
+        let at = (begin + look) % SITES;
+        let Some(place) = CALLERS.get(at) else { break };
+        let known = place.load(Ordering::Relaxed);
+        let is_it = known == caller
+            || known == 0
+                && match place.compare_exchange(0, caller, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => true,
+                    Err(other) => other == caller,
+                };
+        if is_it {
+            return at as u16 + 1;
+        }
+    }
+    0
+}
+
+/// Addresses in objects that the program has unloaded are replaced, as others may be loaded there.
+pub(crate) fn replace_addresses(by: impl Fn(usize) -> usize) {
+    for place in CALLERS.iter().filter(|place| place.load(Ordering::Relaxed) != 0) {
+        place.store(by(place.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+}
+
+/// The program goes from one phase to another one, by their numbers.
+pub(crate) fn phase_changes(from: usize, to: usize, now: u64, is_alone: bool, thread: u8) {
+    if !is_on() {
+        return;
+    }
+    let mut event = TimelineEvent { thread, ..TimelineEvent::new(TimelineKind::Phase, now) };
+    event.request = u32::try_from(from).unwrap_or(u32::MAX);
+    event.site = u16::try_from(to).unwrap_or(u16::MAX);
+    EVENTS.push(is_alone, event.packed());
+}
+
+/// What the events mean, as far as this module knows it; none while nothing is recorded.
+pub(crate) fn described() -> Option<TimelineHeader> {
+    if !has_begun() {
+        return None;
+    }
+    let mut map = Map::now();
+    let sites = CALLERS.iter().enumerate().filter_map(|(at, caller)| {
+        let caller = caller.load(Ordering::Relaxed);
+        let number = u16::try_from(at + 1).ok().filter(|_| caller != 0)?;
+        Some((number, map.address(caller)))
+    });
+    let sites = sites.collect();
+    Some(TimelineHeader {
+        schema: TIMELINE_SCHEMA.into(),
+        clock: TimelineClock { now_ticks: clock::now(), ..clock::for_timeline() },
+        selection: recording::asked(),
+        recorded: EVENTS.events(),
+        functions: functions().map(|(_, row)| row.name.to_owned()).collect(),
+        communicators: COMMUNICATORS.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        sites,
+        load_map: map.used(),
+        messages: streams::totals(),
+        ..TimelineHeader::default()
+    })
+}
+
+/// The number of a function fits into an event.
+const _: () = assert!(crate::mpi::functions::LEN < TimelineEvent::FUNCTIONS_AT_MOST as usize);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_found_by_their_names_and_types() {
+        let names = ["sendbuf", "dest", "sendtag", "source", "recvtag", "comm", "status"];
+        let types = ["Pointer", "Int", "Int", "Int", "Int", "Comm", "Pointer"];
+        let at = TimelineArguments::new("MPI_Sendrecv", &names, &types, false);
+        assert_eq!((at.peer, at.tag, at.source, at.source_tag), (1, 2, 3, 4));
+        assert_eq!((at.comm, at.status, at.role), (5, 6, RequestRole::None));
+        let at = TimelineArguments::new("MPI_Comm_free", &["comm"], &["Pointer"], false);
+        assert_eq!(at.comm, NOWHERE);
+        let names = ["count", "array_of_requests", "array_of_statuses"];
+        let of = |function| {
+            TimelineArguments::new(function, &names, &["Int", "Pointer", "Pointer"], false)
+        };
+        assert_eq!(of("MPI_Waitall").role, RequestRole::Completes { all: true });
+        assert_eq!(of("MPI_Testall").role, RequestRole::Completes { all: false });
+        assert_eq!((of("MPI_Waitall").requests, of("MPI_Waitall").count), (1, 0));
+        let names = ["buf", "root", "comm", "request"];
+        let types = ["Pointer", "Int", "Comm", "Pointer"];
+        let at = TimelineArguments::new("MPI_Ibcast", &names, &types, true);
+        assert_eq!((at.peer, at.role), (1, RequestRole::Makes));
+    }
+
+    #[test]
+    fn each_place_has_a_number_of_its_own_as_long_as_there_is_room() {
+        let numbers: std::collections::BTreeSet<u16> =
+            (1..1000_usize).map(|place| site(0x40_0000 + 5 * place)).collect();
+        assert_eq!(numbers.len(), 999);
+        assert!(!numbers.contains(&0));
+        assert_eq!(site(0x40_0000 + 5), site(0x40_0000 + 5));
+        assert_eq!(site(0), 0);
+        // The functions of the test are in one process.
+        for place in &CALLERS {
+            place.store(0, Ordering::Relaxed);
+        }
+    }
+}
