@@ -14,6 +14,7 @@
 //! | `statistics` | What follows from a few numbers that differ from run to run? |
 //! | `words` | How do numbers, and names from elsewhere, read? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
+//! | `timeline` | What did every rank do when? |
 //! | `manual` | What does the manual say of it? |
 //! | `document` | What is anything shown made of? |
 //! | `parts` | What does the report of a run show, in which order? |
@@ -49,6 +50,7 @@ mod stacks;
 #[allow(clippy::float_cmp)]
 mod statistics;
 mod symbols;
+mod timeline;
 mod tuning;
 mod words;
 
@@ -61,8 +63,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, SubCommand};
 use crate::commands::{
-    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale,
-    timeline, tune, varlist, watch,
+    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale, tune,
+    varlist, watch,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -97,7 +99,7 @@ pub fn main() -> ExitCode {
         SubCommand::Reduce(options) => reduce::reduce(&options),
         SubCommand::Scale(options) => scale::scale(&options),
         SubCommand::Export(options) => export::export(&options),
-        SubCommand::Timeline(options) => timeline::timeline(&options),
+        SubCommand::Timeline(options) => commands::timeline::timeline(&options),
         SubCommand::Pack(options) => pack::pack(&options),
         SubCommand::Unpack(options) => pack::unpack(&options),
         SubCommand::Varlist(options) => varlist::varlist(&options),

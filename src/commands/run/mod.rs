@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cli::{RunOptions, TIMELINE_SIZE};
-use crate::commands::{report, timeline};
+use crate::commands::report;
 use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::source::Source;
@@ -332,7 +332,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     }
     let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
     let stalls = [output.join(stall::FILE)];
-    let timelines = timeline::files_in(output);
+    let timelines = crate::timeline::files_in(output);
     let summaries = iter::once(summary(output))
         .chain(stalls)
         .chain(timelines)

@@ -1,4 +1,4 @@
-//! `gyan timeline`: the latest calls of all ranks on one clock, for a viewer.
+//! What did every rank do when? The timelines of a run's ranks on one clock, and the traces that viewers read.
 //!
 //! Each rank's file is read twice: to know which sends belong to which receives, and to write its slices. Only as many ranks as
 //! there are processors are in memory at a time.
@@ -8,9 +8,8 @@ mod messages;
 mod perfetto;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
@@ -23,11 +22,8 @@ use rayon::prelude::*;
 use self::chrome::ChromeEvents;
 use self::messages::{Arrows, RankMessages};
 use self::perfetto::Packets;
-use crate::cli::TimelineOptions;
 use crate::error::{Error, reason};
-use crate::output::{may_write, put, temporary_beside};
 use crate::symbols::Symbols;
-use crate::{DONE, INCOMPLETE, output, say};
 
 /// Something that slices are on.
 struct Track {
@@ -71,11 +67,11 @@ trait TraceWriter {
 const PHASES: u32 = 256;
 
 /// What is known of a run before it is written.
-struct Timelines {
+pub(crate) struct Timelines {
     directory: PathBuf,
     /// The id of the job, as the first rank has it.
     job: Option<String>,
-    ranks: Vec<u32>,
+    pub(crate) ranks: Vec<u32>,
     hosts: Vec<String>,
     arrows: Arrows,
     /// What is added to times on a clock, in ns; none if it cannot be compared with the first one.
@@ -85,16 +81,16 @@ struct Timelines {
     /// The lines of call sites, by file, build and address.
     places: HashMap<(String, Option<String>, u64), String>,
     /// Which part of the run was recorded, if not all of it.
-    selection: Option<TimelineSelection>,
+    pub(crate) selection: Option<TimelineSelection>,
 }
 
 /// What was written.
 #[derive(Clone, Copy, Default)]
-struct WrittenEvents {
-    calls: u64,
-    lost: u64,
-    received: u64,
-    arrows: u64,
+pub(crate) struct WrittenEvents {
+    pub(crate) calls: u64,
+    pub(crate) lost: u64,
+    pub(crate) received: u64,
+    pub(crate) arrows: u64,
 }
 
 impl WrittenEvents {
@@ -106,61 +102,6 @@ impl WrittenEvents {
             arrows: self.arrows + other.arrows,
         }
     }
-}
-
-pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
-    let file = &options.output;
-    let is_json = file.extension().is_some_and(|extension| extension == "json");
-    may_write(file, options.force)?;
-    let mut bad = Vec::new();
-    let run = Timelines::open(&options.directory, &mut bad)?;
-    let failed = |error: io::Error| Error::io(file, &error, "name another file with -o");
-    let mut temporary = temporary_beside(file).map_err(failed)?;
-    let mut out = BufWriter::new(temporary.as_file_mut());
-    let written = run.write(&mut out, is_json).map_err(failed)?;
-    out.flush().map_err(failed)?;
-    drop(out);
-    put(temporary, file, options.force).map_err(failed)?;
-    say::warn_of(bad.iter(), |more| format!("{more} more timelines not read"));
-    run.warn_of_clocks();
-    let WrittenEvents { calls, lost, received, arrows } = written;
-    output::say(format_args!(
-        "the latest {calls} calls of {} ranks in {}; open it in {}",
-        run.ranks.len(),
-        file.display(),
-        if is_json {
-            "a viewer of Chrome's traces"
-        } else {
-            "https://ui.perfetto.dev, which keeps it in the browser"
-        }
-    ))?;
-    if let Some(selection) = &run.selection {
-        output::say(recorded(selection))?;
-    }
-    if lost > 0 {
-        output::say(format_args!(
-            "{lost} earlier events were overwritten; gyan run --timeline=SIZE keeps more"
-        ))?;
-    }
-    let without = received - arrows;
-    if without > 0 {
-        output::say(format_args!(
-            "{arrows} of {received} messages received have an arrow; of the other {without} it is not certain where they were sent"
-        ))?;
-    }
-    Ok(if bad.is_empty() { DONE } else { INCOMPLETE })
-}
-
-/// Which part of the run was recorded.
-fn recorded(selection: &TimelineSelection) -> String {
-    let mut text = String::from("recorded");
-    if let Some([from, length]) = selection.window_s {
-        let _ = write!(text, " for {length} s from {from} s after MPI_Init on");
-    }
-    if let Some(phase) = &selection.phase {
-        let _ = write!(text, " inside of the phase {phase:?}");
-    }
-    text
 }
 
 /// The ranks that have a timeline in a directory.
@@ -182,7 +123,7 @@ fn lost(header: &TimelineHeader, events: &[TimelineEvent]) -> u64 {
 
 impl Timelines {
     /// Reads all timelines once. `bad`: those that cannot be read, and why.
-    fn open(directory: &Path, bad: &mut Vec<String>) -> Result<Timelines, Error> {
+    pub(crate) fn open(directory: &Path, bad: &mut Vec<String>) -> Result<Timelines, Error> {
         let ranks = ranks_in(directory)
             .map_err(|error| Error::io(directory, &error, "name the run directory"))?;
         let mut run = Timelines {
@@ -262,13 +203,9 @@ impl Timelines {
         }
     }
 
-    fn warn_of_clocks(&self) {
-        if self.clocks.values().any(Option::is_none) {
-            say::warn(
-                "the clocks of the hosts cannot be compared, as no collective operation of all ranks is known in which each \
-                 waits for all others: times of different hosts do not belong together",
-            );
-        }
+    /// Do the times of all hosts belong together?
+    pub(crate) fn has_one_clock(&self) -> bool {
+        self.clocks.values().all(Option::is_some)
     }
 
     fn on_first_clock(&self, clock: &str, ns: u64) -> i128 {
@@ -288,7 +225,7 @@ impl Timelines {
         }
     }
 
-    fn write(&self, out: &mut impl Write, is_json: bool) -> io::Result<WrittenEvents> {
+    pub(crate) fn write(&self, out: &mut impl Write, is_json: bool) -> io::Result<WrittenEvents> {
         if is_json {
             out.write_all(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
         }
