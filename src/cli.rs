@@ -62,7 +62,7 @@ pub(crate) enum SubCommand {
     Now(NowOptions),
     /// Show what the ranks of a running job are doing and how fast they go, until the job has ended
     Watch(WatchOptions),
-    /// Write the page of a run into its directory, and show it in a browser
+    /// Write the page of a run into its directory, and show it in a browser; or show a trace in its viewer
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
@@ -373,9 +373,10 @@ impl FromArgMatches for AskedPart {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gyan open gyan-app-1234          writes gyan-app-1234/report.html, and opens it where there is a display")]
+  gyan open gyan-app-1234          writes gyan-app-1234/report.html, and opens it where there is a display
+  gyan open app.pftrace            hands a trace to Perfetto's viewer in the browser, which sends it nowhere")]
 pub(crate) struct OpenOptions {
-    /// The run directory, a pack of it, or a page
+    /// The run directory, a pack of it, a page, or a trace of gyan timeline
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

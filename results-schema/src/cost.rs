@@ -38,9 +38,13 @@ pub struct Overhead {
     /// measured cost of some of them.
     #[serde(default)]
     pub events_s: f64,
+    /// Seconds that gyan spent recording the events of a timeline, summed over all threads: their number times the
+    /// measured cost of some of them. The budget does not limit them, as every call was asked for.
+    #[serde(default)]
+    pub timeline_s: f64,
     /// Seconds that gyan added to the end, up to the last write of this profile.
     pub finalize_s: f64,
-    /// `(init_s + sampling_s + wrappers_s + events_s + finalize_s) / elapsed_s`.
+    /// `(init_s + sampling_s + wrappers_s + events_s + timeline_s + finalize_s) / elapsed_s`.
     pub share: f64,
     /// `(sampling_s + wrappers_s + events_s) / elapsed_s`: the cost that the budget limits.
     #[serde(default)]
@@ -80,6 +84,11 @@ reduced! {
         /// Seconds in callbacks of the library, over the ranks that report it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         events_s: Option<Statistic> = Option<Statistics> => |of| Some(of.events_s),
+        /// Seconds spent recording the events of a timeline, over the ranks that did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeline_s: Option<Statistic> = Option<Statistics> => |of| {
+            (of.timeline_s > 0.0).then_some(of.timeline_s)
+        },
         /// Seconds added to the end.
         finalize_s: Statistic = Statistics,
         /// Share of the run.

@@ -247,7 +247,8 @@ mod tests {
             }
         };
         remove(&mut value, &["elapsed_s", "in_mpi", "samples", "phases", "clock"]);
-        let overhead = ["wrappers_s", "events_s", "running_share", "budget", "over_budget"];
+        let overhead =
+            ["wrappers_s", "events_s", "timeline_s", "running_share", "budget", "over_budget"];
         remove(&mut value["overhead"], &overhead);
         let times = ["timed", "time_s", "time_error_s", "time_max_s", "time_histogram"];
         for call in value["calls"].as_array_mut().unwrap() {

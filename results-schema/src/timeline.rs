@@ -72,6 +72,14 @@ pub struct TimelineSelection {
     pub phase: Option<String>,
 }
 
+impl TimelineSelection {
+    /// Whether the first message of the run is in it.
+    #[must_use]
+    pub fn begins_with_the_run(&self) -> bool {
+        self.phase.is_none() && self.window_s.is_none_or(|[from_s, _]| from_s <= 0.0)
+    }
+}
+
 /// How ticks become times.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TimelineClock {

@@ -8,7 +8,8 @@ use gyan_results::TimelineSelection;
 use crate::cli::TimelineOptions;
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside};
-use crate::timeline::{Timelines, WrittenEvents};
+use crate::timeline::{ClockAlignment, Timelines, WrittenEvents};
+use crate::words::seconds;
 use crate::{DONE, INCOMPLETE, output, say};
 
 pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
@@ -25,23 +26,29 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
     drop(out);
     put(temporary, file, options.force).map_err(failed)?;
     say::warn_of(bad.iter(), |more| format!("{more} more timelines not read"));
-    if !run.has_one_clock() {
-        say::warn(
-            "the clocks of the hosts cannot be compared, as no collective operation of all ranks is known in which each \
-             waits for all others: times of different hosts do not belong together",
-        );
+    let alignment = run.alignment();
+    match alignment {
+        ClockAlignment::Unknown => say::warn(
+            "the clocks of the hosts cannot be compared, as neither messages nor collective operations in which each rank waits \
+             for all others are known between all of them: times of different hosts do not belong together",
+        ),
+        ClockAlignment::Drifting => say::warn(
+            "the clocks of the hosts do not run equally fast, so some messages arrive before they are sent; a shorter \
+             --timeline-window helps",
+        ),
+        ClockAlignment::OneHost | ClockAlignment::Within { .. } => {}
     }
     let WrittenEvents { calls, lost, received, arrows } = written;
     output::say(format_args!(
-        "the latest {calls} calls of {} ranks in {}; open it in {}",
+        "the latest {calls} calls of {} ranks in {}; to look at it: gyan open {}",
         run.ranks.len(),
         file.display(),
-        if is_json {
-            "a viewer of Chrome's traces"
-        } else {
-            "https://ui.perfetto.dev, which keeps it in the browser"
-        }
+        file.display(),
     ))?;
+    if let ClockAlignment::Within { hosts, error_ns } = alignment {
+        let error = seconds(error_ns as f64 / 1e9);
+        output::say(format_args!("the clocks of {hosts} hosts agree within {error}"))?;
+    }
     if let Some(selection) = &run.selection {
         output::say(recorded(selection))?;
     }
@@ -50,11 +57,15 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
             "{lost} earlier events were overwritten; gyan run --timeline=SIZE keeps more"
         ))?;
     }
-    let without = received - arrows;
-    if without > 0 {
-        output::say(format_args!(
-            "{arrows} of {received} messages received have an arrow; of the other {without} it is not certain where they were sent"
-        ))?;
+    if arrows < received {
+        let selection = run.selection.as_ref();
+        let why = if selection.is_none_or(TimelineSelection::begins_with_the_run) {
+            format!("; of the other {} it is not certain where they were sent", received - arrows)
+        } else {
+            ", as others may have been under way when recording began; a window from 0 s on has arrows"
+                .to_owned()
+        };
+        output::say(format_args!("{arrows} of {received} messages received have an arrow{why}"))?;
     }
     Ok(if bad.is_empty() { DONE } else { INCOMPLETE })
 }

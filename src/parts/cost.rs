@@ -62,6 +62,9 @@ fn parts(overhead: &OverheadSummary) -> Value<'static> {
     let events = overhead.events_s.as_ref().filter(|events| !events.is_zero());
     let events = events
         .map_or("".into(), |events| line![" ", largest(events), " in callbacks of the library,"]);
+    let timeline = overhead.timeline_s.as_ref();
+    let timeline = timeline
+        .map_or("".into(), |timeline| line![" ", largest(timeline), " recording the timeline,"]);
     line![
         start,
         " at the start, ",
@@ -70,6 +73,7 @@ fn parts(overhead: &OverheadSummary) -> Value<'static> {
         largest(wrappers),
         " counting and timing calls,",
         events,
+        timeline,
         " ",
         end,
         " at the end (largest of all ranks)"
@@ -168,6 +172,7 @@ mod tests {
             sampling_s: of(sampling_s),
             wrappers_s: Some(of(wrappers_s)),
             events_s: None,
+            timeline_s: None,
             finalize_s: of(end_s),
             share: of(0.0),
             running_share: Some(of(0.0)),
@@ -186,6 +191,17 @@ mod tests {
         assert!(why(0.5, 0.02, 0.0).starts_with(counting));
         assert!(why(0.5, 0.0, 0.02).starts_with("reading variables by itself takes 20.0 ms"));
         assert!(why(0.5, 0.009, 0.0).starts_with("no part does by itself"));
+    }
+
+    #[test]
+    fn what_a_timeline_took_is_said_beside_what_the_budget_limits() {
+        let mut overhead = seconds_of(0.0, 0.001, 0.0);
+        overhead.timeline_s = Statistics::of(Number::Double(0.02), 0).finish();
+        let said = text(&parts(&overhead));
+        assert!(
+            said.contains("1.00 ms counting and timing calls, 20.0 ms recording the timeline, "),
+            "{said}"
+        );
     }
 
     #[test]

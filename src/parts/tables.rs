@@ -147,6 +147,8 @@ columns! { of in RankProfile;
     required(wrappers_s: Double) => of.overhead.wrappers_s,
     /// seconds that gyan took in callbacks: an estimate
     required(events_s: Double) => of.overhead.events_s,
+    /// seconds that gyan took to record a timeline: an estimate
+    required(timeline_s: Double) => of.overhead.timeline_s,
     /// seconds that gyan took at the end; measured
     required(finalize_s: Double) => of.overhead.finalize_s,
     /// share of elapsed_s that gyan took, mpit_init_s excluded

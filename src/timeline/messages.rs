@@ -30,9 +30,9 @@ pub(super) struct OwnMessage {
     key: MessageKey,
     pub(super) direction: MessageDirection,
     thread: u8,
-    pub(super) begun_in: usize,
+    begun_in: usize,
     /// None of a receive whose completion was not seen.
-    pub(super) ended_in: Option<usize>,
+    ended_in: Option<usize>,
 }
 
 /// What may have been one of several messages.
@@ -45,6 +45,16 @@ struct UnknownMessage {
     peer: Option<u32>,
     tag: Option<i32>,
     begun_in: usize,
+}
+
+impl OwnMessage {
+    /// The event from whose begin, or to whose end, its arrow goes: none of a receive whose completion was not seen.
+    pub(super) fn arrow_at(&self) -> Option<usize> {
+        match self.direction {
+            MessageDirection::Sent => Some(self.begun_in),
+            MessageDirection::Received => self.ended_in,
+        }
+    }
 }
 
 impl UnknownMessage {
@@ -394,17 +404,12 @@ impl Arrows {
             let key = (of.direction, number(&of.communicator)?, of.peer, of.tag);
             Some((key, of.messages?))
         };
-        let (from_start, to_end) = match &header.selection {
-            None => (true, true),
-            Some(TimelineSelection { window_s: Some([from, _]), phase: None }) => {
-                (*from == 0.0, false)
-            }
-            Some(_) => (false, false),
-        };
+        let selection = header.selection.as_ref();
+        let from_start = selection.is_none_or(TimelineSelection::begins_with_the_run);
         self.ranks.push(RankSide {
             rank: header.rank,
             lost_none: lost == 0 && from_start,
-            finalized: header.ended == Some(Ending::Finalize) && to_end,
+            finalized: header.ended == Some(Ending::Finalize) && selection.is_none(),
             totals: header.messages.iter().filter_map(total).collect(),
         });
         let place = self.ranks.len() - 1;
@@ -460,9 +465,56 @@ impl Arrows {
                     Some(left).filter(|left| *left < number)
                 }
             }?;
-            Some(stream << 32 | ordinal & 0xffff_ffff)
+            Some(stream << STREAM_BIT | ordinal & ORDINAL_MASK)
         };
         messages.known.iter().map(|message| (message, arrow(message))).collect()
+    }
+
+    /// Room for the times of the messages of streams whose sender and receiver, by the order in which ranks were added, are `between`
+    /// hosts.
+    pub(super) fn times_between(&self, between: impl Fn(usize, usize) -> bool) -> SentTimes {
+        let mut left = TIMES_AT_MOST;
+        let mut all = HashMap::new();
+        for (key, sides) in &self.streams {
+            let Some((stream, counted)) = self.chosen.get(key) else { continue };
+            let [Some((sender, _)), Some((receiver, _))] = sides else { continue };
+            let (Counted::FromStart(messages) | Counted::FromEnd(messages)) = *counted;
+            let messages = usize::try_from(messages).unwrap_or(usize::MAX);
+            if between(*sender, *receiver) && messages <= left {
+                left -= messages;
+                all.insert(*stream, (*sender, vec![0; messages]));
+            }
+        }
+        SentTimes(all)
+    }
+}
+
+/// An arrow's number is that of its stream, and which of its messages it is.
+const STREAM_BIT: u32 = 32;
+const ORDINAL_MASK: u64 = (1 << STREAM_BIT) - 1;
+
+/// Times take half a gigabyte at most.
+const TIMES_AT_MOST: usize = 1 << 26;
+
+/// When messages were sent, by stream: the sender, in the order in which ranks were added, and the times on its clock, in ns; 0 if
+/// one is not known.
+pub(super) struct SentTimes(HashMap<u64, (usize, Vec<u64>)>);
+
+impl SentTimes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the message of an arrow is one of these.
+    pub(super) fn has(&self, arrow: u64) -> bool {
+        self.0.contains_key(&(arrow >> STREAM_BIT))
+    }
+
+    /// The sender of a message, and when it was sent.
+    pub(super) fn get_mut(&mut self, arrow: u64) -> Option<(usize, &mut u64)> {
+        let (sender, times) = self.0.get_mut(&(arrow >> STREAM_BIT))?;
+        let time = times.get_mut(usize::try_from(arrow & ORDINAL_MASK).ok()?)?;
+        Some((*sender, time))
     }
 }
 

@@ -4,6 +4,7 @@
 //! there are processors are in memory at a time.
 
 mod chrome;
+mod clocks;
 mod messages;
 mod perfetto;
 
@@ -20,7 +21,8 @@ use gyan_results::{
 use rayon::prelude::*;
 
 use self::chrome::ChromeEvents;
-use self::messages::{Arrows, RankMessages};
+use self::clocks::{ClockBounds, HostClock};
+use self::messages::{Arrows, OwnMessage, RankMessages, SentTimes};
 use self::perfetto::Packets;
 use crate::error::{Error, reason};
 use crate::symbols::Symbols;
@@ -74,14 +76,33 @@ pub(crate) struct Timelines {
     pub(crate) ranks: Vec<u32>,
     hosts: Vec<String>,
     arrows: Arrows,
-    /// What is added to times on a clock, in ns; none if it cannot be compared with the first one.
-    clocks: BTreeMap<String, Option<i128>>,
+    /// What is added to times on a clock; none if it cannot be compared with the first one.
+    clocks: BTreeMap<String, Option<HostClock>>,
+    /// The number of the clock of each of `ranks`.
+    clock_numbers: Vec<usize>,
+    /// Whether the clocks of hosts go so differently that no numbers make all messages arrive after they were sent.
+    clocks_drift: bool,
     /// The earliest time, in ns.
     origin_ns: i128,
     /// The lines of call sites, by file, build and address.
     places: HashMap<(String, Option<String>, u64), String>,
     /// Which part of the run was recorded, if not all of it.
     pub(crate) selection: Option<TimelineSelection>,
+}
+
+/// How the clocks of hosts were brought together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ClockAlignment {
+    OneHost,
+    /// They cannot be compared.
+    Unknown,
+    /// They go so differently that some messages arrive before they were sent.
+    Drifting,
+    /// A time on any of these hosts' clocks differs from that on the first one by at most so much.
+    Within {
+        hosts: usize,
+        error_ns: u64,
+    },
 }
 
 /// What was written.
@@ -117,6 +138,11 @@ pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     ranks.map(|rank| directory.join(timeline_file_name(rank))).collect()
 }
 
+/// How many ranks are in memory at a time.
+fn at_a_time() -> usize {
+    rayon::current_num_threads()
+}
+
 fn lost(header: &TimelineHeader, events: &[TimelineEvent]) -> u64 {
     header.recorded.saturating_sub(events.len() as u64)
 }
@@ -133,6 +159,8 @@ impl Timelines {
             hosts: Vec::new(),
             arrows: Arrows::default(),
             clocks: BTreeMap::new(),
+            clock_numbers: Vec::new(),
+            clocks_drift: false,
             origin_ns: i128::MAX,
             places: HashMap::new(),
             selection: None,
@@ -167,7 +195,10 @@ impl Timelines {
             return Err(Error::new(directory.display(), why, remedy));
         }
         run.arrows.choose();
-        run.compare_clocks();
+        let number = |clock| run.clocks.keys().position(|known| known == clock);
+        run.clock_numbers =
+            starts.iter().map(|(clock, _)| number(clock).unwrap_or_default()).collect();
+        run.compare_clocks().map_err(|error| Error::io(directory, &error, "try again"))?;
         let begins = starts.iter().map(|(clock, ns)| run.on_first_clock(clock, *ns));
         run.origin_ns = begins.min().unwrap_or(0);
         Ok(run)
@@ -185,31 +216,106 @@ impl Timelines {
         Ok((header, events))
     }
 
-    /// Clocks of several hosts are compared by the collective operations in the profiles.
-    fn compare_clocks(&mut self) {
-        let mut known = self.clocks.keys();
-        let Some(first) = known.next().cloned() else { return };
-        if known.next().is_none() {
-            self.clocks.insert(first, Some(0));
-            return;
-        }
+    /// Clocks of several hosts are compared by the collective operations in the profiles, and by the messages between them.
+    fn compare_clocks(&mut self) -> io::Result<()> {
+        let names: Vec<String> = self.clocks.keys().cloned().collect();
+        let [first, _, ..] = names.as_slice() else {
+            self.clocks.values_mut().for_each(|clock| *clock = Some(HostClock::default()));
+            return Ok(());
+        };
         let profiles = self
             .ranks
             .iter()
             .filter_map(|rank| read_rank(&self.directory.join(rank_file_name(*rank))).ok());
         let offsets = ClockOffsets::of(profiles);
-        for (clock, offset) in &mut self.clocks {
-            *offset = offsets.between(clock, &first).map(|(offset, _)| offset);
+        let mut of_profiles = ClockBounds::default();
+        for (number, name) in names.iter().enumerate() {
+            if let Some((offset_ns, error_ns)) = offsets.between(name, first) {
+                of_profiles.differs(number, offset_ns, error_ns);
+            }
+        }
+        let of_messages = self.bounds_of_messages()?;
+        let mut all = of_profiles.clone();
+        all.absorb(&of_messages);
+        self.clocks_drift = all.solved(names.len()).is_none();
+        // What contradicts itself is left out: profiles are of the whole run, in which clocks drift apart further.
+        let solved = [of_profiles, of_messages, all]
+            .iter()
+            .filter_map(|bounds| bounds.solved(names.len()))
+            .max_by_key(|clocks| clocks.iter().flatten().count());
+        for (name, clock) in names.into_iter().zip(solved.into_iter().flatten()) {
+            self.clocks.insert(name, clock);
+        }
+        Ok(())
+    }
+
+    /// A message is received after its send began.
+    fn bounds_of_messages(&self) -> io::Result<ClockBounds> {
+        let mut bounds = ClockBounds::default();
+        let clock = |rank: usize| self.clock_numbers.get(rank).copied().unwrap_or(0);
+        let mut sent = self.arrows.times_between(|from, to| clock(from) != clock(to));
+        if sent.is_empty() {
+            return Ok(bounds);
+        }
+        for direction in [MessageDirection::Sent, MessageDirection::Received] {
+            for (number, ranks) in self.ranks.chunks(at_a_time()).enumerate() {
+                let times: Vec<io::Result<Vec<(u64, u64)>>> = ranks
+                    .par_iter()
+                    .map(|rank| self.times_of_arrows(*rank, direction, &sent))
+                    .collect();
+                for (rank, times) in (number * at_a_time()..).zip(times) {
+                    for (arrow, ns) in times? {
+                        let Some((sender, sent_ns)) = sent.get_mut(arrow) else { continue };
+                        match direction {
+                            MessageDirection::Sent => *sent_ns = ns,
+                            MessageDirection::Received if *sent_ns > 0 => {
+                                bounds.was_before((clock(sender), *sent_ns), (clock(rank), ns));
+                            }
+                            MessageDirection::Received => {}
+                        }
+                    }
+                }
+            }
+        }
+        Ok(bounds)
+    }
+
+    /// When the messages of a rank were sent, or received, on its clock, in ns: by the number of the arrow.
+    fn times_of_arrows(
+        &self,
+        rank: u32,
+        direction: MessageDirection,
+        sent: &SentTimes,
+    ) -> io::Result<Vec<(u64, u64)>> {
+        let (header, events) = self.read(rank)?;
+        let messages = RankMessages::of(&header, &events);
+        let arrows = self.arrows.of(&messages).into_iter();
+        let time = |(message, arrow): (&OwnMessage, Option<u64>)| {
+            let arrow = arrow.filter(|arrow| message.direction == direction && sent.has(*arrow))?;
+            let event = events.get(message.arrow_at()?)?;
+            let ticks = match direction {
+                MessageDirection::Sent => event.begun,
+                MessageDirection::Received => event.begun + event.took,
+            };
+            Some((arrow, header.clock.ns(ticks)))
+        };
+        Ok(arrows.filter_map(time).collect())
+    }
+    /// How the clocks of hosts were brought together.
+    pub(crate) fn alignment(&self) -> ClockAlignment {
+        match self.clocks.len() {
+            0 | 1 => ClockAlignment::OneHost,
+            _ if self.clocks.values().any(Option::is_none) => ClockAlignment::Unknown,
+            _ if self.clocks_drift => ClockAlignment::Drifting,
+            hosts => {
+                let errors = self.clocks.values().flatten().map(|clock| clock.error_ns());
+                ClockAlignment::Within { hosts, error_ns: errors.max().unwrap_or(0) }
+            }
         }
     }
 
-    /// Do the times of all hosts belong together?
-    pub(crate) fn has_one_clock(&self) -> bool {
-        self.clocks.values().all(Option::is_some)
-    }
-
     fn on_first_clock(&self, clock: &str, ns: u64) -> i128 {
-        i128::from(ns) + self.clocks.get(clock).copied().flatten().unwrap_or(0)
+        self.clocks.get(clock).copied().flatten().unwrap_or_default().on_first(ns)
     }
 
     /// Finds the lines of the call sites of a rank.
@@ -230,7 +336,7 @@ impl Timelines {
             out.write_all(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
         }
         let mut sum = WrittenEvents::default();
-        for ranks in self.ranks.chunks(rayon::current_num_threads()) {
+        for ranks in self.ranks.chunks(at_a_time()) {
             let parts: Vec<io::Result<(Vec<u8>, WrittenEvents)>> =
                 ranks.par_iter().map(|rank| self.part(*rank, is_json)).collect();
             for part in parts {
@@ -343,8 +449,7 @@ impl<'a> RankTrace<'a> {
         for (message, arrow) in self.run.arrows.of(&messages) {
             let is_received = message.direction == MessageDirection::Received;
             written.received += u64::from(is_received);
-            let place = if is_received { message.ended_in } else { Some(message.begun_in) };
-            let (Some(arrow), Some(place)) = (arrow, place) else { continue };
+            let (Some(arrow), Some(place)) = (arrow, message.arrow_at()) else { continue };
             written.arrows += u64::from(is_received);
             if is_received { &mut to } else { &mut from }.entry(place).or_default().push(arrow);
         }

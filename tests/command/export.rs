@@ -188,6 +188,7 @@ const RANK: &Columns = &[
     ("sampling_s", "/overhead/sampling_s"),
     ("wrappers_s", "/overhead/wrappers_s"),
     ("events_s", "/overhead/events_s"),
+    ("timeline_s", "/overhead/timeline_s"),
     ("finalize_s", "/overhead/finalize_s"),
     ("overhead_share", "/overhead/share"),
     ("overhead_running_share", "/overhead/running_share"),
@@ -206,7 +207,8 @@ const RANK: &Columns = &[
     ("peak_memory_bytes", "/resources/peak_memory_bytes"),
 ];
 /// Columns that are 0 if a profile lacks them.
-const ZERO: [&str; 5] = ["timed", "sampling_s", "wrappers_s", "events_s", "overhead_running_share"];
+const ZERO: [&str; 6] =
+    ["timed", "sampling_s", "wrappers_s", "events_s", "timeline_s", "overhead_running_share"];
 
 /// A row about `of` in a profile.
 fn row(profile: &Value, of: &Value, columns: &Columns) -> Row {

@@ -69,9 +69,11 @@ pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let Some(status) = child.wait_timeout(timeout).unwrap() else {
         let group = rustix::process::Pid::from_child(&child);
+        let threads = threads_of_group(child.id());
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         child.wait().unwrap();
-        panic!("{command:?} did not end\n{}", fs::read_to_string(&stderr).unwrap_or_default());
+        let said = fs::read_to_string(&stderr).unwrap_or_default();
+        panic!("{command:?} did not end\n{said}{threads}");
     };
     let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     Outcome {
@@ -79,6 +81,28 @@ pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
         stdout: text(&stdout),
         stderr: text(&stderr),
     }
+}
+
+/// What the threads of a process group are doing, a line each: process, thread, name, state, and where in the kernel they wait.
+fn threads_of_group(group: u32) -> String {
+    let mut lines = String::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        for thread in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
+            let text =
+                |file: &str| fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+            let stat = text("stat");
+            // `pid (name) state parent group ...`
+            let Some((name, rest)) = stat.rsplit_once(") ") else { continue };
+            let mut words = rest.split_whitespace();
+            let (state, of_group) = (words.next(), words.nth(1));
+            if of_group == Some(&*group.to_string()) {
+                let (process, thread) = (process.file_name(), thread.file_name());
+                let (wchan, stack) = (text("wchan"), text("stack"));
+                lines += &format!("{process:?} {thread:?} {name}) {state:?} {wchan}\n{stack}");
+            }
+        }
+    }
+    lines
 }
 
 /// A Python with modules from `PyPI`, in a place of its own below the target directory, where the first test that needs it

@@ -12,8 +12,10 @@ use gyan_results::{
 };
 use serde_json::Value;
 
+use crate::cluster::Cluster;
 use crate::common::{
-    BED, MPICH, Mpi, OPENMPI, Profiled, comes_true, counts, gyan, python_with, root, run,
+    BED, MPICH, Mpi, OPENMPI, Profiled, comes_true, counts, gyan, only_run_directory, python_with,
+    root, run,
 };
 use crate::matrix::{self, Column};
 
@@ -148,6 +150,12 @@ fn timeline_has_every_call_and_an_arrow_for_every_message() {
             }
             assert_eq!(seen, counted(profile), "{mpi:?} {rank}");
             calls_follow_each_other(&slices, rank);
+            // What it costs is not what the budget limits.
+            let overhead = &profile.overhead;
+            let limited = overhead.sampling_s + overhead.wrappers_s + overhead.events_s;
+            assert!(overhead.timeline_s > 0.0, "{overhead:?}");
+            let running_s = overhead.running_share * profile.job.elapsed_s;
+            assert!((running_s - limited).abs() < 1e-9, "{overhead:?}");
         }
         let messages: usize = (0..RANKS).map(|rank| of_program(&run, rank, "sends").len()).sum();
         assert_eq!(arrows_are_messages(&run, &slices), messages, "{mpi:?} {arguments:?}");
@@ -393,6 +401,53 @@ fn timeline_of_a_phase_has_its_calls_and_no_others() {
             let phases = own.iter().filter(|slice| slice.thread == "phases");
             let names: Vec<&str> = phases.clone().map(|slice| slice.name.as_str()).collect();
             assert_eq!(names, ["level 7"; 30], "{mpi:?}");
+        }
+    }
+}
+
+/// The hosts of a cluster on one machine have the same clock, which gyan does not know.
+#[test]
+fn timeline_of_four_hosts_has_one_clock_and_no_arrow_back_in_time() {
+    const HOSTS: [&str; 4] = ["node1", "node2", "node3", "node4"];
+    let Some(cluster) = Cluster::of(&HOSTS) else { return };
+    cluster.does(&["delay", "1ms"]);
+    let libfabric = "env MPIR_CVAR_CH4_NETMOD=ofi mpirun -n 4";
+    for (name, launcher) in [("openmpi4", "mpirun -n 4"), ("mpich5", libfabric)] {
+        let mpi = *BED.iter().find(|mpi| mpi.name == name).unwrap();
+        let here = cluster.shared().join(name);
+        fs::create_dir(&here).unwrap();
+        let gyan_run = format!("{} run --timeline -- {launcher}", gyan().get_program().display());
+        let program = mpi.compiled("iterations", &[]).display().to_string();
+        let mut words: Vec<&str> = gyan_run.split_whitespace().collect();
+        words.extend([program.as_str(), "100", "0"]);
+        let outcome = run(cluster.under(name, &words).current_dir(&here));
+        assert_eq!(outcome.code, 0, "{name}: {}", outcome.stderr);
+        let directory = only_run_directory(&here);
+        let file = here.join("trace.pftrace");
+        let said = written(&directory, &file);
+        assert!(said.contains("the clocks of 4 hosts agree within "), "{said}");
+        let Some(slices) = perfetto(&file) else { return };
+        let sent: BTreeMap<&String, f64> = slices
+            .iter()
+            .flat_map(|slice| slice.from.iter().map(|arrow| (arrow, slice.begin)))
+            .collect();
+        assert!(sent.len() >= 400, "{name}: {}", sent.len());
+        for slice in &slices {
+            for arrow in &slice.to {
+                assert!(sent[arrow] <= slice.end, "{name}: {slice:?}");
+            }
+        }
+        // A message takes 1 ms at least, so what all messages bound is no narrower than 2 ms; the truth is within.
+        let moved = |rank: u32| {
+            let (header, events) = parsed(&directory, rank);
+            let (_, begun) = calls_of(&header, &events, "MPI_Sendrecv")[0];
+            let of_rank = |slice: &&SliceRead| slice.rank == rank && slice.name == "MPI_Sendrecv";
+            slices.iter().find(of_rank).unwrap().begin - begun as f64
+        };
+        let first = moved(0);
+        for rank in 1..4 {
+            let off_ns = (moved(rank) - first).abs();
+            assert!(off_ns < 1_000_000.0, "{name}: rank {rank} is off by {off_ns} ns");
         }
     }
 }

@@ -165,6 +165,9 @@ fn gyan(summary: &Summary) -> Value<'_> {
         }
         (None, _) => " (no budget)".into(),
     };
+    let timeline = overhead.timeline_s.as_ref().map_or("".into(), |timeline| {
+        line![", ", Unit::Seconds.amount(timeline.max), " to record the timeline"]
+    });
     let ends = seconds(overhead.init_s.max.as_f64() + overhead.finalize_s.max.as_f64());
     let while_it_ran = line![Unit::Share.amount(running.max), " while the program ran", budget];
     let opens_s = overhead.mpit_init_s.max.as_f64();
@@ -174,5 +177,5 @@ fn gyan(summary: &Summary) -> Value<'_> {
         let opens = line![seconds(opens_s), " to open MPI_T in the library"];
         line![", ", ends, " at its start and end, and ", opens]
     };
-    line!["cost of gyan on a rank: at most ", while_it_ran, at_ends, " (--coverage)"]
+    line!["cost of gyan on a rank: at most ", while_it_ran, timeline, at_ends, " (--coverage)"]
 }

@@ -73,6 +73,7 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             ("sampling_s", Some(&overhead.sampling_s)),
             ("wrappers_s", overhead.wrappers_s.as_ref()),
             ("events_s", overhead.events_s.as_ref()),
+            ("timeline_s", overhead.timeline_s.as_ref()),
             ("finalize_s", Some(&overhead.finalize_s)),
             ("share", Some(&overhead.share)),
             ("running_share", overhead.running_share.as_ref()),

@@ -430,15 +430,18 @@ impl Run {
     ) -> impl FnOnce(&mut Overhead) + use<> {
         let sampling_s = clock::seconds(budget().beside() as f64);
         let finalize_s = self.overhead.finalize_s;
-        let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()) + timeline::ticks());
+        let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()));
+        let timeline_s = clock::seconds(timeline::ticks());
         let events_s = clock::seconds(self.earlier.callbacks as f64);
         move |overhead| {
             overhead.sampling_s = sampling_s;
             overhead.wrappers_s = wrappers_s;
             overhead.events_s = events_s;
+            overhead.timeline_s = timeline_s;
             overhead.finalize_s = finalize_s + asked.elapsed().as_secs_f64();
             let running = overhead.sampling_s + overhead.wrappers_s + overhead.events_s;
-            overhead.share = share(overhead.init_s + running + overhead.finalize_s, elapsed_s);
+            let all = overhead.init_s + running + timeline_s + overhead.finalize_s;
+            overhead.share = share(all, elapsed_s);
             overhead.running_share = share(running, elapsed_s);
         }
     }

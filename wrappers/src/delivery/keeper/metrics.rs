@@ -113,8 +113,17 @@ impl RankFigures {
         let started_s = started.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
         let calls = &record.calls;
         let waits = calls.iter().filter(|call| WAITS.contains(&call.name.as_str()));
-        let Overhead { mpit_init_s, init_s, sampling_s, wrappers_s, events_s, finalize_s, .. } =
-            record.overhead;
+        let Overhead {
+            mpit_init_s,
+            init_s,
+            sampling_s,
+            wrappers_s,
+            events_s,
+            timeline_s,
+            finalize_s,
+            ..
+        } = record.overhead;
+        let running_s = sampling_s + wrappers_s + events_s + timeline_s;
         Some(RankFigures {
             started_s,
             elapsed_s: record.job.elapsed_s,
@@ -125,7 +134,7 @@ impl RankFigures {
             bytes: calls.iter().map(|call| call.bytes).sum(),
             sent: record.peers.messages.iter().map(|of| of.number).sum(),
             sent_bytes: record.peers.messages.iter().map(|of| of.bytes).sum(),
-            overhead_s: mpit_init_s + init_s + sampling_s + wrappers_s + events_s + finalize_s,
+            overhead_s: mpit_init_s + init_s + running_s + finalize_s,
         })
     }
 

@@ -1,4 +1,6 @@
-//! `gyan open`: the page of a run, written into its directory, or that of a tune, shown in a browser.
+//! `gyan open`: the page of a run, written into its directory, or that of a tune, or a trace, shown in a browser.
+
+mod viewer;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,9 @@ pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
     if is_page(directory) {
         return show(directory).map(|()| DONE);
     }
+    if viewer::is_trace(directory) {
+        return viewer::show(directory, show).map(|()| DONE);
+    }
     keepers::write_now(directory);
     let source = Source::open(directory)?;
     let summary = source.summarize()?;
@@ -41,17 +46,17 @@ fn place(directory: &Path) -> PathBuf {
 }
 
 /// Only if there is a display. We do not wait for the browser.
-fn show(file: &Path) -> Result<(), Error> {
-    output::say(file.display())?;
+fn show(place: &Path) -> Result<(), Error> {
+    output::say(place.display())?;
     let has_display = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| has_display(name)) {
         return Ok(());
     }
     let nothing = Stdio::null;
     let mut browser = Command::new("xdg-open");
-    browser.arg(file).stdin(nothing()).stdout(nothing()).stderr(nothing());
+    browser.arg(place).stdin(nothing()).stdout(nothing()).stderr(nothing());
     if let Err(error) = browser.spawn() {
-        say::warn(format!("xdg-open: {}; open the page in a browser", reason(&error)));
+        say::warn(format!("xdg-open: {}; open it in a browser", reason(&error)));
     }
     Ok(())
 }
