@@ -537,12 +537,13 @@ pub(crate) struct ScaleOptions {
 Examples:
   gyan run --timeline -- mpirun -n 4 ./app   records the latest calls of each rank
   gyan timeline gyan-app-1234 -o app.pftrace   for https://ui.perfetto.dev
-  gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces")]
+  gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces
+  gyan timeline gyan-app-1234 -o app.otf2   for Vampir and other tools that read OTF2")]
 pub(crate) struct TimelineOptions {
     /// The run directory
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Where the trace goes: Perfetto's protocol buffers, or JSON if its name ends with .json
+    /// Where the trace goes: Perfetto's protocol buffers, JSON if its name ends with .json, or an OTF2 archive if with .otf2
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Replace a file of that name

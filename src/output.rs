@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::cli::PageOptions;
 use crate::error::{Error, reason};
@@ -121,6 +121,11 @@ pub(crate) fn directory_name(text: &str) -> String {
 /// A file that only its user may read, for profiles. It is deleted unless [`put`] moves it into place.
 pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(directory_of(file))
+}
+
+/// The same as a directory; it is deleted with all that is left in it.
+pub(crate) fn temporary_directory_beside(file: &Path) -> io::Result<TempDir> {
+    tempfile::Builder::new().tempdir_in(directory_of(file))
 }
 
 /// The same for a result, which others may read as far as the user's umask lets them.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Argument, Slice, TraceWriter, Track};
+use super::{Argument, MessagePart, Slice, TraceWriter, Track};
 
 /// The events of one rank, each on a line that ends with a comma.
 pub(super) struct ChromeEvents {
@@ -13,6 +13,10 @@ pub(super) struct ChromeEvents {
 impl ChromeEvents {
     pub(super) fn new(rank: u32) -> ChromeEvents {
         ChromeEvents { out: Vec::new(), rank }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.out
     }
 
     fn event(&mut self, event: &Value) {
@@ -45,14 +49,14 @@ impl TraceWriter for ChromeEvents {
 
     fn slice(&mut self, slice: &Slice) {
         let arguments: Map<String, Value> = slice
-            .arguments
-            .iter()
+            .arguments()
+            .into_iter()
             .map(|(name, argument)| {
                 let value = match argument {
                     Argument::Number(number) => json!(number),
                     Argument::Text(text) => json!(text),
                 };
-                ((*name).to_owned(), value)
+                (name.to_owned(), value)
             })
             .collect();
         let (pid, tid) = (self.rank, slice.thread);
@@ -67,13 +71,9 @@ impl TraceWriter for ChromeEvents {
                 "id": format!("{arrow:#x}"), "pid": pid, "tid": tid, "ts": us(ns)
             }));
         };
-        slice.arrows_from.iter().for_each(|number| arrow("s", *number, slice.begun_ns));
+        slice.arrows(MessagePart::Sent).for_each(|number| arrow("s", number, slice.begun_ns));
         // Within the slice.
         let end = slice.ended_ns - u64::from(took > 0);
-        slice.arrows_to.iter().for_each(|number| arrow("f", *number, end));
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
+        slice.arrows(MessagePart::Received).for_each(|number| arrow("f", number, end));
     }
 }

@@ -30,9 +30,30 @@ pub(super) struct OwnMessage {
     key: MessageKey,
     pub(super) direction: MessageDirection,
     thread: u8,
-    begun_in: usize,
-    /// None of a receive whose completion was not seen.
-    ended_in: Option<usize>,
+    /// Those that its sender handed to MPI; 0 on the rank that receives it.
+    pub(super) bytes: u64,
+    pub(super) begun_in: usize,
+    /// None if the completion of its request was not seen.
+    pub(super) ended_in: Option<usize>,
+}
+
+impl OwnMessage {
+    /// The number of its communicator.
+    pub(super) fn communicator(&self) -> u64 {
+        self.key.communicator
+    }
+
+    /// The other rank in the communicator.
+    pub(super) fn peer(&self) -> u32 {
+        match self.direction {
+            MessageDirection::Sent => self.key.destination,
+            MessageDirection::Received => self.key.source,
+        }
+    }
+
+    pub(super) fn tag(&self) -> i32 {
+        self.key.tag
+    }
 }
 
 /// What may have been one of several messages.
@@ -64,15 +85,10 @@ impl UnknownMessage {
     }
 
     fn may_be(&self, message: &OwnMessage) -> bool {
-        let MessageKey { communicator, source, destination, tag } = message.key;
-        let peer = match message.direction {
-            MessageDirection::Sent => destination,
-            MessageDirection::Received => source,
-        };
         self.direction.is_none_or(|direction| direction == message.direction)
-            && self.communicator.is_none_or(|known| known == communicator)
-            && self.peer.is_none_or(|known| known == peer)
-            && self.tag.is_none_or(|known| known == tag)
+            && self.communicator.is_none_or(|known| known == message.communicator())
+            && self.peer.is_none_or(|known| known == message.peer())
+            && self.tag.is_none_or(|known| known == message.tag())
     }
 }
 
@@ -136,11 +152,11 @@ struct CallSeen {
     ended: u64,
 }
 
-/// An operation that a call has started, and when that call ended: of a receive where it is in `known`, or in `unknown` if it is from
-/// any.
+/// An operation that a call has started, and when that call ended: of a message where it is in `known`, or of a receive from any rank
+/// where it is in `unknown`.
 #[derive(Clone, Copy)]
 struct PendingOperation {
-    receive: Option<Result<usize, usize>>,
+    message: Option<Result<usize, usize>>,
     started: u64,
 }
 
@@ -190,8 +206,10 @@ impl RankMessages {
         call: CallSeen,
     ) {
         match role {
+            // The request of both is that of the receive.
             MessageRole::Sends | MessageRole::SendsAndReceives => {
-                self.message(header, MessageDirection::Sent, event, call, false);
+                let later = role == MessageRole::Sends && event.request != 0;
+                self.message(header, MessageDirection::Sent, event, call, later);
             }
             MessageRole::Receives { later } => {
                 self.message(header, MessageDirection::Received, event, call, later);
@@ -227,8 +245,14 @@ impl RankMessages {
             let (source, destination) = if is_sent { (rank, peer) } else { (peer, rank) };
             let key = MessageKey { communicator, source, destination, tag };
             let ended_in = (!later).then_some(call.at);
-            let thread = event.thread;
-            self.known.push(OwnMessage { key, direction, thread, begun_in: call.at, ended_in });
+            self.known.push(OwnMessage {
+                key,
+                direction,
+                thread: event.thread,
+                bytes: if is_sent { event.bytes } else { 0 },
+                begun_in: call.at,
+                ended_in,
+            });
             Ok(self.known.len() - 1)
         } else {
             // On a communicator that is known by name only, messages are none of those of others.
@@ -246,15 +270,21 @@ impl RankMessages {
             });
             Err(self.unknown.len() - 1)
         };
-        if later {
+        // A status says nothing of a send.
+        if later && (place.is_ok() || !is_sent) {
             self.begins(event.request, Some(place), call);
         }
     }
 
     /// A call has started an operation.
-    fn begins(&mut self, request: u32, receive: Option<Result<usize, usize>>, call: CallSeen) {
-        let operation = PendingOperation { receive, started: call.ended };
-        self.pending.entry(request).or_default().push(operation);
+    fn begins(&mut self, request: u32, message: Option<Result<usize, usize>>, call: CallSeen) {
+        let operation = PendingOperation { message, started: call.ended };
+        let pending = self.pending.entry(request).or_default();
+        // The operation of a call is known by its request before it is known as a message.
+        match pending.last_mut() {
+            Some(last) if last.message.is_none() && last.started == call.ended => *last = operation,
+            _ => pending.push(operation),
+        }
     }
 
     /// A persistent operation was started, which another event prepared.
@@ -263,8 +293,7 @@ impl RankMessages {
         match self.prepared.get(&event.request).copied() {
             Some(Some((direction, prepared))) => {
                 let message = TimelineEvent { thread: event.thread, ..prepared };
-                let later = direction == MessageDirection::Received;
-                self.message(header, direction, &message, call, later);
+                self.message(header, direction, &message, call, true);
             }
             Some(None) => {}
             None => self.unknown.push(UnknownMessage::any(call.at)),
@@ -279,7 +308,7 @@ impl RankMessages {
         let Some(call) = self.calls.get(&event.thread).copied() else { return };
         let Some(pending) = self.pending.get_mut(&event.request) else { return };
         let place = pending.iter().rposition(|operation| operation.started <= call.begun);
-        match place.and_then(|place| pending.remove(place).receive) {
+        match place.and_then(|place| pending.remove(place).message) {
             Some(Ok(message)) => {
                 if let Some(message) = self.known.get_mut(message) {
                     message.ended_in = Some(call.at);
@@ -304,6 +333,7 @@ impl RankMessages {
                     key,
                     direction: MessageDirection::Received,
                     thread: event.thread,
+                    bytes: 0,
                     begun_in,
                     ended_in: Some(call.at),
                 });
@@ -363,7 +393,8 @@ struct CertainMessages {
     all: u64,
 }
 
-fn number(text: &str) -> Option<u64> {
+/// The number that ranks agree on.
+pub(super) fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
@@ -373,11 +404,28 @@ fn communicator(header: &TimelineHeader, event: &TimelineEvent) -> Option<(u64, 
     Some((number(known.number.as_deref()?)?, known.rank?))
 }
 
+/// Whether what a rank did can be counted from the start of the run, and from its end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Countable {
+    pub(super) from_start: bool,
+    pub(super) from_end: bool,
+}
+
+impl Countable {
+    pub(super) fn new(header: &TimelineHeader, lost: u64) -> Countable {
+        let selection = header.selection.as_ref();
+        let is_from_start = selection.is_none_or(TimelineSelection::begins_with_the_run);
+        Countable {
+            from_start: lost == 0 && is_from_start,
+            from_end: header.ended == Some(Ending::Finalize) && selection.is_none(),
+        }
+    }
+}
+
 /// A rank as far as its messages are concerned.
 struct RankSide {
     rank: u32,
-    lost_none: bool,
-    finalized: bool,
+    countable: Countable,
     /// The exact number of messages, by direction, communicator, the other rank in `MPI_COMM_WORLD`, and tag.
     totals: HashMap<(MessageDirection, u64, u32, i32), u64>,
 }
@@ -391,11 +439,22 @@ pub(super) struct Arrows {
     chosen: HashMap<MessageKey, (u64, Counted)>,
 }
 
-/// How messages of a stream are counted, and how many are certain.
+/// From where things in a row are counted, and how many are certain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Counted {
+pub(super) enum Counted {
     FromStart(u64),
     FromEnd(u64),
+}
+
+impl Counted {
+    /// The number of a certain one; none of one that is not. `before`: how many were before it of `all`.
+    pub(super) fn ordinal(self, before: u64, all: u64) -> Option<u64> {
+        let (ordinal, certain) = match self {
+            Counted::FromStart(certain) => (before, certain),
+            Counted::FromEnd(certain) => (all.checked_sub(before + 1)?, certain),
+        };
+        Some(ordinal).filter(|ordinal| *ordinal < certain)
+    }
 }
 
 impl Arrows {
@@ -404,12 +463,9 @@ impl Arrows {
             let key = (of.direction, number(&of.communicator)?, of.peer, of.tag);
             Some((key, of.messages?))
         };
-        let selection = header.selection.as_ref();
-        let from_start = selection.is_none_or(TimelineSelection::begins_with_the_run);
         self.ranks.push(RankSide {
             rank: header.rank,
-            lost_none: lost == 0 && from_start,
-            finalized: header.ended == Some(Ending::Finalize) && selection.is_none(),
+            countable: Countable::new(header, lost),
             totals: header.messages.iter().filter_map(total).collect(),
         });
         let place = self.ranks.len() - 1;
@@ -433,9 +489,9 @@ impl Arrows {
             let total = |of: &RankSide, direction, other: &RankSide| {
                 of.totals.get(&(direction, key.communicator, other.rank, key.tag)).copied()
             };
-            let counted = if from.lost_none && to.lost_none {
+            let counted = if from.countable.from_start && to.countable.from_start {
                 Counted::FromStart(sent.from_start.min(received.from_start))
-            } else if from.finalized && to.finalized {
+            } else if from.countable.from_end && to.countable.from_end {
                 let all_sent = total(from, MessageDirection::Sent, to);
                 let all_received = total(to, MessageDirection::Received, from);
                 if all_sent.is_none() || all_sent != all_received {
@@ -458,13 +514,7 @@ impl Arrows {
             let count = counts.entry(of).or_default();
             let before = std::mem::replace(count, *count + 1);
             let (stream, counted) = self.chosen.get(&message.key)?;
-            let ordinal = match *counted {
-                Counted::FromStart(number) => Some(before).filter(|before| *before < number),
-                Counted::FromEnd(number) => {
-                    let left = certain.get(&of)?.all - 1 - before;
-                    Some(left).filter(|left| *left < number)
-                }
-            }?;
+            let ordinal = counted.ordinal(before, certain.get(&of)?.all)?;
             Some(stream << STREAM_BIT | ordinal & ORDINAL_MASK)
         };
         messages.known.iter().map(|message| (message, arrow(message))).collect()

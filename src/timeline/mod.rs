@@ -6,6 +6,7 @@
 mod chrome;
 mod clocks;
 mod messages;
+mod otf2;
 mod perfetto;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -46,10 +47,89 @@ struct Slice<'a> {
     name: &'a str,
     begun_ns: u64,
     ended_ns: u64,
-    arguments: Vec<(&'static str, Argument<'a>)>,
-    /// The numbers of the messages that it sends, and of those that have come when it ends.
-    arrows_from: Vec<u64>,
-    arrows_to: Vec<u64>,
+    /// None of a phase, and of a call that names none.
+    communicator: Option<SliceCommunicator<'a>>,
+    /// The other rank or the root.
+    peer: TimelinePeer,
+    /// As [`TimelineEvent::tag`].
+    tag: i32,
+    bytes: u64,
+    /// 0 for none.
+    request: u32,
+    /// The line that it was called from.
+    place: Option<&'a str>,
+    /// What it does with messages that have an arrow.
+    messages: Vec<SliceMessage>,
+}
+
+#[derive(Clone, Copy)]
+struct SliceCommunicator<'a> {
+    name: &'a str,
+    /// That its ranks agree on.
+    number: Option<u64>,
+}
+
+/// What a call does with a message.
+#[derive(Clone, Copy)]
+struct SliceMessage {
+    part: MessagePart,
+    /// The number of the message, which both of its ranks have.
+    arrow: u64,
+    /// The other rank in the communicator, the tag, and the number of the communicator.
+    peer: u32,
+    tag: i32,
+    communicator: u64,
+    /// That its sender handed to MPI; 0 where it is received.
+    bytes: u64,
+    /// A number that no other message of the rank has, if another call completes the message.
+    request: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum MessagePart {
+    Sent,
+    /// The send was completed by this call, and begun by another one.
+    SendCompleted,
+    /// The receive was posted by this call, and is completed by another one.
+    Posted,
+    Received,
+}
+
+impl<'a> Slice<'a> {
+    fn arguments(&self) -> Vec<(&'static str, Argument<'a>)> {
+        let mut arguments = Vec::new();
+        if let Some(communicator) = self.communicator {
+            arguments.push(("communicator", Argument::Text(communicator.name)));
+        }
+        match self.peer {
+            TimelinePeer::None => {}
+            TimelinePeer::Null => arguments.push(("peer", Argument::Text("MPI_PROC_NULL"))),
+            TimelinePeer::Any => arguments.push(("peer", Argument::Text("MPI_ANY_SOURCE"))),
+            TimelinePeer::Rank(rank) => arguments.push(("peer", Argument::Number(rank.into()))),
+        }
+        match self.tag {
+            TimelineEvent::NO_TAG => {}
+            -1 => arguments.push(("tag", Argument::Text("MPI_ANY_TAG"))),
+            tag => arguments.push(("tag", Argument::Number(tag.into()))),
+        }
+        if self.bytes > 0 {
+            let bytes = i64::try_from(self.bytes).unwrap_or(i64::MAX);
+            arguments.push(("bytes", Argument::Number(bytes)));
+        }
+        if self.request != 0 {
+            arguments.push(("request", Argument::Number(self.request.into())));
+        }
+        if let Some(place) = self.place {
+            arguments.push(("called at", Argument::Text(place)));
+        }
+        arguments
+    }
+
+    /// The arrows that begin or end in it.
+    fn arrows(&self, part: MessagePart) -> impl Iterator<Item = u64> {
+        let messages = self.messages.iter().filter(move |message| message.part == part);
+        messages.map(|message| message.arrow)
+    }
 }
 
 enum Argument<'a> {
@@ -61,8 +141,6 @@ enum Argument<'a> {
 trait TraceWriter {
     fn track(&mut self, track: &Track);
     fn slice(&mut self, slice: &Slice);
-    /// What was written since the last time.
-    fn take(&mut self) -> Vec<u8>;
 }
 
 /// The thread of a rank's phases, beyond those of calls.
@@ -141,6 +219,14 @@ pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
 /// How many ranks are in memory at a time.
 fn at_a_time() -> usize {
     rayon::current_num_threads()
+}
+
+/// What a communicator is called where it is shown.
+fn communicator_name(communicator: &TimelineCommunicator) -> String {
+    match communicator.name.as_str() {
+        "" => format!("communicator of {} ranks", communicator.size),
+        name => name.to_owned(),
+    }
 }
 
 fn lost(header: &TimelineHeader, events: &[TimelineEvent]) -> u64 {
@@ -331,40 +417,47 @@ impl Timelines {
         }
     }
 
+    /// Writes the trace in one of the formats that are one file.
     pub(crate) fn write(&self, out: &mut impl Write, is_json: bool) -> io::Result<WrittenEvents> {
-        if is_json {
-            out.write_all(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
+        if !is_json {
+            let start = |rank| Packets::new(u64::from(rank) + 1);
+            return self.each_rank(start, |packets| out.write_all(&packets.into_bytes()));
         }
+        out.write_all(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
+        let put = |events: ChromeEvents| out.write_all(&events.into_bytes());
+        let written = self.each_rank(ChromeEvents::new, put)?;
+        // Without a comma behind the last event.
+        out.write_all(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
+        Ok(written)
+    }
+
+    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks.
+    fn each_rank<W: TraceWriter + Send>(
+        &self,
+        start: impl Fn(u32) -> W + Sync,
+        mut put: impl FnMut(W) -> io::Result<()>,
+    ) -> io::Result<WrittenEvents> {
         let mut sum = WrittenEvents::default();
         for ranks in self.ranks.chunks(at_a_time()) {
-            let parts: Vec<io::Result<(Vec<u8>, WrittenEvents)>> =
-                ranks.par_iter().map(|rank| self.part(*rank, is_json)).collect();
+            let parts: Vec<io::Result<(W, WrittenEvents)>> =
+                ranks.par_iter().map(|rank| self.part(*rank, start(*rank))).collect();
             for part in parts {
-                let (bytes, written) = part?;
-                out.write_all(&bytes)?;
+                let (writer, written) = part?;
+                put(writer)?;
                 sum = sum.plus(written);
             }
-        }
-        if is_json {
-            // Without a comma behind the last event.
-            out.write_all(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
         }
         Ok(sum)
     }
 
     /// The trace of one rank.
-    fn part(&self, rank: u32, is_json: bool) -> io::Result<(Vec<u8>, WrittenEvents)> {
+    fn part<W: TraceWriter>(&self, rank: u32, mut out: W) -> io::Result<(W, WrittenEvents)> {
         let (header, events) = self.read(rank)?;
-        let mut out: Box<dyn TraceWriter> = if is_json {
-            Box::new(ChromeEvents::new(rank))
-        } else {
-            Box::new(Packets::new(u64::from(rank) + 1))
-        };
-        let mut part = RankTrace::new(self, &header);
-        part.tracks(out.as_mut(), &events);
-        let mut written = part.slices(out.as_mut(), &events);
+        let part = RankTrace::new(self, &header);
+        part.tracks(&mut out, &events);
+        let mut written = part.slices(&mut out, &events);
         written.lost = lost(&header, &events);
-        Ok((out.take(), written))
+        Ok((out, written))
     }
 }
 
@@ -385,11 +478,7 @@ impl<'a> RankTrace<'a> {
             let key = (object.path.clone(), object.build_id.clone(), site.address);
             Some((*number, run.places.get(&key)?.as_str()))
         });
-        let name = |of: &TimelineCommunicator| match of.name.as_str() {
-            "" => format!("communicator of {} ranks", of.size),
-            name => name.to_owned(),
-        };
-        let communicators = header.communicators.iter().map(name).collect();
+        let communicators = header.communicators.iter().map(communicator_name).collect();
         RankTrace { run, header, places: places.collect(), communicators }
     }
 
@@ -440,19 +529,47 @@ impl<'a> RankTrace<'a> {
         u64::try_from(ns).unwrap_or(0)
     }
 
-    fn slices(&mut self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) -> WrittenEvents {
-        let messages = RankMessages::of(self.header, events);
-        let mut from: HashMap<usize, Vec<u64>> = HashMap::new();
-        let mut to: HashMap<usize, Vec<u64>> = HashMap::new();
-        let unknown = messages.unknown_receives() as u64;
-        let mut written = WrittenEvents { received: unknown, ..WrittenEvents::default() };
-        for (message, arrow) in self.run.arrows.of(&messages) {
+    /// By event, what its call does with messages that have an arrow.
+    fn messages(
+        &self,
+        messages: &RankMessages,
+        written: &mut WrittenEvents,
+    ) -> HashMap<usize, Vec<SliceMessage>> {
+        let mut all: HashMap<usize, Vec<SliceMessage>> = HashMap::new();
+        for (number, (message, arrow)) in (1..).zip(self.run.arrows.of(messages)) {
             let is_received = message.direction == MessageDirection::Received;
             written.received += u64::from(is_received);
-            let (Some(arrow), Some(place)) = (arrow, message.arrow_at()) else { continue };
-            written.arrows += u64::from(is_received);
-            if is_received { &mut to } else { &mut from }.entry(place).or_default().push(arrow);
+            let Some(arrow) = arrow else { continue };
+            let OwnMessage { begun_in, ended_in, .. } = *message;
+            let ends_later = ended_in.filter(|ended_in| *ended_in != begun_in);
+            let part = |part| SliceMessage {
+                part,
+                arrow,
+                peer: message.peer(),
+                tag: message.tag(),
+                communicator: message.communicator(),
+                bytes: message.bytes,
+                request: ends_later.map(|_| number),
+            };
+            let mut put = |event: usize, kind| all.entry(event).or_default().push(part(kind));
+            if is_received {
+                let Some(ended_in) = ended_in else { continue };
+                written.arrows += 1;
+                ends_later.iter().for_each(|_| put(begun_in, MessagePart::Posted));
+                put(ended_in, MessagePart::Received);
+            } else {
+                put(begun_in, MessagePart::Sent);
+                ends_later.iter().for_each(|event| put(*event, MessagePart::SendCompleted));
+            }
         }
+        all
+    }
+
+    fn slices(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) -> WrittenEvents {
+        let messages = RankMessages::of(self.header, events);
+        let unknown = messages.unknown_receives() as u64;
+        let mut written = WrittenEvents { received: unknown, ..WrittenEvents::default() };
+        let mut by_call = self.messages(&messages, &mut written);
         let mut phase_since = None;
         let first = events.iter().map(|event| event.begun).min().unwrap_or(0);
         for (at, event) in events.iter().enumerate() {
@@ -460,8 +577,7 @@ impl<'a> RankTrace<'a> {
                 TimelineKind::Call(function) => {
                     written.calls += 1;
                     let slice = Slice {
-                        arrows_from: from.remove(&at).unwrap_or_default(),
-                        arrows_to: to.remove(&at).unwrap_or_default(),
+                        messages: by_call.remove(&at).unwrap_or_default(),
                         ..self.call(function, event)
                     };
                     out.slice(&slice);
@@ -493,42 +609,24 @@ impl<'a> RankTrace<'a> {
             name,
             begun_ns: self.ns(since),
             ended_ns: self.ns(until),
-            arguments: Vec::new(),
-            arrows_from: Vec::new(),
-            arrows_to: Vec::new(),
+            communicator: None,
+            peer: TimelinePeer::None,
+            tag: TimelineEvent::NO_TAG,
+            bytes: 0,
+            request: 0,
+            place: None,
+            messages: Vec::new(),
         });
     }
 
     fn call(&self, function: u16, event: &TimelineEvent) -> Slice<'_> {
         let header = self.header;
         let name = header.functions.get(usize::from(function)).map_or("?", String::as_str);
-        let mut arguments = Vec::new();
-        let communicator = usize::from(event.communicator).checked_sub(1);
-        if let Some(at) = communicator {
+        let communicator = usize::from(event.communicator).checked_sub(1).map(|at| {
+            let number = header.communicators.get(at).and_then(|known| known.number.as_deref());
             let name = self.communicators.get(at).map_or("", String::as_str);
-            arguments.push(("communicator", Argument::Text(name)));
-        }
-        match event.peer {
-            TimelinePeer::None => {}
-            TimelinePeer::Null => arguments.push(("peer", Argument::Text("MPI_PROC_NULL"))),
-            TimelinePeer::Any => arguments.push(("peer", Argument::Text("MPI_ANY_SOURCE"))),
-            TimelinePeer::Rank(rank) => arguments.push(("peer", Argument::Number(rank.into()))),
-        }
-        match event.tag {
-            TimelineEvent::NO_TAG => {}
-            -1 => arguments.push(("tag", Argument::Text("MPI_ANY_TAG"))),
-            tag => arguments.push(("tag", Argument::Number(tag.into()))),
-        }
-        if event.bytes > 0 {
-            let bytes = i64::try_from(event.bytes).unwrap_or(i64::MAX);
-            arguments.push(("bytes", Argument::Number(bytes)));
-        }
-        if event.request != 0 {
-            arguments.push(("request", Argument::Number(event.request.into())));
-        }
-        if let Some(place) = self.places.get(&event.site) {
-            arguments.push(("called at", Argument::Text(place)));
-        }
+            SliceCommunicator { name, number: number.and_then(messages::number) }
+        });
         let begun_ns = self.ns(event.begun);
         Slice {
             track: self.id(event.thread.into()),
@@ -536,9 +634,13 @@ impl<'a> RankTrace<'a> {
             name,
             begun_ns,
             ended_ns: self.ns(event.begun + event.took).max(begun_ns),
-            arguments,
-            arrows_from: Vec::new(),
-            arrows_to: Vec::new(),
+            communicator,
+            peer: event.peer,
+            tag: event.tag,
+            bytes: event.bytes,
+            request: event.request,
+            place: self.places.get(&event.site).copied(),
+            messages: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Argument, Slice, TraceWriter, Track};
+use super::{Argument, MessagePart, Slice, TraceWriter, Track};
 
 /// Fields, as `MESSAGE_FIELD`.
 const TRACE_PACKET: u32 = 1;
@@ -127,6 +127,10 @@ impl Packets {
         all
     }
 
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
     fn packet(&mut self, packet: Message) {
         let packet = packet.number(PACKET_SEQUENCE, self.sequence);
         let mut out = Message(std::mem::take(&mut self.out));
@@ -161,12 +165,12 @@ impl TraceWriter for Packets {
         let on_track =
             |kind| Message::new().number(EVENT_TYPE, kind).number(EVENT_TRACK, slice.track);
         let mut begin = on_track(SLICE_BEGIN).number(EVENT_NAME, name);
-        for (name, argument) in &slice.arguments {
+        for (name, argument) in slice.arguments() {
             let name = self.annotations.number(name, INTERNED_ANNOTATIONS, &mut interned);
             let of = Message::new().number(ANNOTATION_NAME, name);
             let of = match argument {
                 #[allow(clippy::cast_sign_loss)]
-                Argument::Number(number) => of.number(ANNOTATION_INT, *number as u64),
+                Argument::Number(number) => of.number(ANNOTATION_INT, number as u64),
                 Argument::Text(text) => {
                     let text = self.texts.number(text, INTERNED_TEXTS, &mut interned);
                     of.number(ANNOTATION_TEXT, text)
@@ -174,19 +178,14 @@ impl TraceWriter for Packets {
             };
             begin = begin.message(EVENT_ANNOTATION, &of);
         }
-        for arrow in &slice.arrows_from {
-            begin = begin.fixed(EVENT_FLOW, *arrow);
+        for arrow in slice.arrows(MessagePart::Sent) {
+            begin = begin.fixed(EVENT_FLOW, arrow);
         }
         self.event(slice.begun_ns, &begin, &interned);
         // An arrow ends where the message was received: its receive may begin before the send.
         let end = slice
-            .arrows_to
-            .iter()
-            .fold(on_track(SLICE_END), |end, arrow| end.fixed(EVENT_FLOW_END, *arrow));
+            .arrows(MessagePart::Received)
+            .fold(on_track(SLICE_END), |end, arrow| end.fixed(EVENT_FLOW_END, arrow));
         self.event(slice.ended_ns, &end, &Message::default());
-    }
-
-    fn take(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
     }
 }

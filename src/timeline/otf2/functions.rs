@@ -1,0 +1,123 @@
+//! What are the functions of MPI in OTF2? Their roles (`OTF2_RegionRole`), and which collective operation each is
+//! (`OTF2_CollectiveOp`).
+
+use wildmatch::WildMatch;
+
+/// The role of code that the user has marked, and that of a function for which there is none of its own.
+pub(super) const CODE: u8 = 4;
+const FUNCTION: u8 = 1;
+
+/// By the names of functions, the first that fits.
+const ROLES: [(u8, &str); 9] = [
+    // Making an object, or asking about one, is neither a message nor an access.
+    (FUNCTION, "MPI_Reduce_local MPI_*_get_* MPI_*_set_* MPI_*_call_errhandler"),
+    // Barriers.
+    (15, "MPI_Barrier MPI_Ibarrier MPI_Barrier_init"),
+    // From one to all.
+    (23, "MPI_Bcast* MPI_Ibcast* MPI_Scatter* MPI_Iscatter*"),
+    // From all to all.
+    (
+        25,
+        "MPI_Allgather* MPI_Allreduce* MPI_Alltoall* MPI_Iall* MPI_Reduce_scatter* MPI_Ireduce_scatter*",
+    ),
+    // From all to one.
+    (24, "MPI_Reduce* MPI_Ireduce* MPI_Gather* MPI_Igather*"),
+    // Other collective operations.
+    (26, "MPI_Scan* MPI_Iscan* MPI_Exscan* MPI_Iexscan* MPI_Neighbor_* MPI_Ineighbor_*"),
+    // Files.
+    (27, "MPI_File_*"),
+    // Messages.
+    (
+        28,
+        "MPI_*end MPI_*ecv MPI_*end_init MPI_*ecv_init MPI_*endrecv_replace MPI_*robe MPI_Start* MPI_Wait* MPI_Test MPI_Testall \
+         MPI_Testany MPI_Testsome MPI_Cancel MPI_Pready* MPI_Parrived",
+    ),
+    // Accesses to windows.
+    (
+        29,
+        "MPI_Put MPI_Get MPI_Accumulate MPI_Get_accumulate MPI_Fetch_and_op MPI_Compare_and_swap MPI_Rput MPI_Rget \
+         MPI_Raccumulate MPI_Rget_accumulate MPI_Win_*",
+    ),
+];
+
+/// The collective operations that return when they are done, by their numbers.
+const COLLECTIVES: [&str; 17] = [
+    "MPI_Barrier",
+    "MPI_Bcast",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Allreduce",
+    "MPI_Reduce",
+    "MPI_Reduce_scatter",
+    "MPI_Scan",
+    "MPI_Exscan",
+    "MPI_Reduce_scatter_block",
+];
+
+/// The large-count form of a function is like it.
+fn without_suffix(function: &str) -> &str {
+    function.strip_suffix("_c").unwrap_or(function)
+}
+
+/// The number of a collective operation that returns when it is done; none of any other function.
+pub(super) fn collective(function: &str) -> Option<u8> {
+    let place = COLLECTIVES.iter().position(|known| *known == without_suffix(function))?;
+    u8::try_from(place).ok()
+}
+
+/// The role of a function of MPI.
+pub(super) fn role(function: &str) -> u8 {
+    let name = without_suffix(function);
+    let fits = |names: &str| names.split_whitespace().any(|one| WildMatch::new(one).matches(name));
+    ROLES.iter().find(|(_, names)| fits(names)).map_or(FUNCTION, |(role, _)| *role)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_have_the_role_of_what_they_do() {
+        for (name, expected) in [
+            ("MPI_Barrier", 15),
+            ("MPI_Ibcast", 23),
+            ("MPI_Scatterv_c", 23),
+            ("MPI_Allreduce", 25),
+            ("MPI_Ialltoallw", 25),
+            ("MPI_Reduce_scatter_block", 25),
+            ("MPI_Reduce", 24),
+            ("MPI_Gather_init", 24),
+            ("MPI_Exscan", 26),
+            ("MPI_Neighbor_alltoall", 26),
+            ("MPI_File_write_all", 27),
+            ("MPI_Isend", 28),
+            ("MPI_Mrecv", 28),
+            ("MPI_Sendrecv_replace", 28),
+            ("MPI_Improbe", 28),
+            ("MPI_Waitsome", 28),
+            ("MPI_Ssend_init", 28),
+            ("MPI_Rget_accumulate_c", 29),
+            ("MPI_Win_fence", 29),
+            ("MPI_Reduce_local", FUNCTION),
+            ("MPI_Comm_split", FUNCTION),
+            ("MPI_Win_get_name", FUNCTION),
+            ("MPI_Alloc_mem", FUNCTION),
+            ("MPI_Test_cancelled", FUNCTION),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn collective_operations_have_the_numbers_of_otf2() {
+        let numbers = ["MPI_Barrier", "MPI_Allreduce_c", "MPI_Reduce_scatter_block", "MPI_Ibcast"];
+        assert_eq!(numbers.map(collective), [Some(0), Some(11), Some(16), None]);
+    }
+}

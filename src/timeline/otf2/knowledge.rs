@@ -1,0 +1,225 @@
+//! What do all ranks know together, before any of them is written? Who the ranks of a communicator are, which of its collective
+//! operations all of them have, how large a message was that another rank sent, and which names there are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+
+use gyan_results::{MessageDirection, TimelineCommunicator, TimelineKind};
+use rayon::prelude::*;
+
+use super::super::messages::{Countable, Counted, RankMessages, number};
+use super::super::{Timelines, communicator_name, lost};
+use super::functions::collective;
+
+/// A communicator all of whose ranks are known.
+pub(super) struct ArchiveCommunicator {
+    /// Its number in the archive.
+    pub(super) reference: u32,
+    pub(super) name: String,
+    /// Its ranks, by those in `MPI_COMM_WORLD`.
+    pub(super) ranks: Vec<u32>,
+    /// Which of its collective operations every rank has.
+    counted: Option<Counted>,
+    /// How many collective operations each of its ranks has, by the rank in `MPI_COMM_WORLD`.
+    collectives: HashMap<u32, u64>,
+}
+
+/// One rank of a communicator.
+struct CommunicatorRank {
+    world: u32,
+    countable: Countable,
+    collectives: u64,
+}
+
+/// The ranks of a communicator that are known so far.
+struct PartialCommunicator {
+    name: String,
+    size: u32,
+    ranks: BTreeMap<u32, CommunicatorRank>,
+}
+
+impl PartialCommunicator {
+    fn is_whole(&self) -> bool {
+        self.ranks.len() == self.size as usize && self.ranks.keys().copied().eq(0..self.size)
+    }
+
+    fn whole(self, reference: u32) -> ArchiveCommunicator {
+        let every =
+            |is: fn(&Countable) -> bool| self.ranks.values().all(|rank| is(&rank.countable));
+        let fewest = self.ranks.values().map(|rank| rank.collectives).min().unwrap_or(0);
+        let counted = if every(|countable| countable.from_start) {
+            Some(Counted::FromStart(fewest))
+        } else if every(|countable| countable.from_end) {
+            Some(Counted::FromEnd(fewest))
+        } else {
+            None
+        };
+        ArchiveCommunicator {
+            reference,
+            counted,
+            ranks: self.ranks.values().map(|rank| rank.world).collect(),
+            collectives: self.ranks.values().map(|rank| (rank.world, rank.collectives)).collect(),
+            name: self.name,
+        }
+    }
+}
+
+impl ArchiveCommunicator {
+    /// Whether all ranks have a collective operation of a rank, which had `before` of them before it.
+    pub(super) fn is_of_all(&self, rank: u32, before: u64) -> bool {
+        let all = self.collectives.get(&rank).copied().unwrap_or(0);
+        self.counted.is_some_and(|counted| counted.ordinal(before, all).is_some())
+    }
+}
+
+/// What one rank knows.
+#[derive(Default)]
+struct RankKnowledge {
+    communicators: Vec<(u64, u32, CommunicatorRank, TimelineCommunicator)>,
+    sizes: HashMap<u64, Vec<SizeRun>>,
+    unfinished: Vec<u64>,
+    functions: BTreeSet<String>,
+    phases: BTreeSet<String>,
+}
+
+/// Messages in a row that are of one size.
+struct SizeRun {
+    /// The number of the first one.
+    first: u64,
+    bytes: u64,
+}
+
+/// The stream of an arrow, and its number in that.
+fn place(arrow: u64) -> (u64, u64) {
+    (arrow >> 32, arrow & 0xffff_ffff)
+}
+
+impl RankKnowledge {
+    fn read(run: &Timelines, rank: u32) -> io::Result<RankKnowledge> {
+        let (header, events) = run.read(rank)?;
+        let mut all = RankKnowledge::default();
+        let collectives: Vec<bool> =
+            header.functions.iter().map(|name| collective(name).is_some()).collect();
+        let mut counts: HashMap<u16, u64> = HashMap::new();
+        let mut called: BTreeSet<u16> = BTreeSet::new();
+        for event in &events {
+            let TimelineKind::Call(function) = event.kind else { continue };
+            called.insert(function);
+            if collectives.get(usize::from(function)).copied().unwrap_or(false) {
+                *counts.entry(event.communicator).or_default() += 1;
+            }
+        }
+        let name = |function: u16| header.functions.get(usize::from(function)).cloned();
+        all.functions = called.into_iter().filter_map(name).collect();
+        all.phases = header.phases.iter().filter(|name| !name.is_empty()).cloned().collect();
+        let countable = Countable::new(&header, lost(&header, &events));
+        for (at, known) in (1..).zip(&header.communicators) {
+            let (Some(number), Some(rank)) = (known.number.as_deref().and_then(number), known.rank)
+            else {
+                continue;
+            };
+            let collectives = counts.get(&at).copied().unwrap_or(0);
+            let own = CommunicatorRank { world: header.rank, countable, collectives };
+            all.communicators.push((number, rank, own, known.clone()));
+        }
+        all.messages(run, &RankMessages::of(&header, &events));
+        Ok(all)
+    }
+
+    fn messages(&mut self, run: &Timelines, messages: &RankMessages) {
+        for (message, arrow) in run.arrows.of(messages) {
+            let Some(arrow) = arrow else { continue };
+            match message.direction {
+                MessageDirection::Sent => {
+                    let (stream, first) = place(arrow);
+                    let runs = self.sizes.entry(stream).or_default();
+                    if runs.last().is_none_or(|run| run.bytes != message.bytes) {
+                        runs.push(SizeRun { first, bytes: message.bytes });
+                    }
+                }
+                MessageDirection::Received if message.ended_in.is_none() => {
+                    self.unfinished.push(arrow);
+                }
+                MessageDirection::Received => {}
+            }
+        }
+    }
+}
+
+/// What all ranks know.
+pub(super) struct JobKnowledge {
+    /// By the number that their ranks agree on.
+    pub(super) communicators: BTreeMap<u64, ArchiveCommunicator>,
+    /// How many others there are of which not all ranks are known.
+    pub(super) incomplete: usize,
+    /// By the stream of their arrows.
+    sizes: HashMap<u64, Vec<SizeRun>>,
+    /// The messages whose receive was not seen to complete.
+    unfinished: HashSet<u64>,
+    /// The functions that were called, and the phases, by name in their order.
+    pub(super) functions: BTreeSet<String>,
+    pub(super) phases: BTreeSet<String>,
+}
+
+impl JobKnowledge {
+    /// Reads all timelines, a few ranks at a time.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub(super) fn gather(run: &Timelines) -> io::Result<JobKnowledge> {
+        let mut partial: BTreeMap<u64, PartialCommunicator> = BTreeMap::new();
+        let mut all = JobKnowledge {
+            communicators: BTreeMap::new(),
+            incomplete: 0,
+            sizes: HashMap::new(),
+            unfinished: HashSet::new(),
+            functions: BTreeSet::new(),
+            phases: BTreeSet::new(),
+        };
+        for ranks in run.ranks.chunks(rayon::current_num_threads()) {
+            let parts: Vec<io::Result<RankKnowledge>> =
+                ranks.par_iter().map(|rank| RankKnowledge::read(run, *rank)).collect();
+            for part in parts {
+                let part = part?;
+                for (number, rank, own, known) in part.communicators {
+                    let fresh = || PartialCommunicator {
+                        name: communicator_name(&known),
+                        size: known.size,
+                        ranks: BTreeMap::new(),
+                    };
+                    partial.entry(number).or_insert_with(fresh).ranks.insert(rank, own);
+                }
+                // Only one rank sends a stream.
+                all.sizes.extend(part.sizes);
+                all.unfinished.extend(part.unfinished);
+                all.functions.extend(part.functions);
+                all.phases.extend(part.phases);
+            }
+        }
+        let known = partial.len();
+        let whole = partial.into_iter().filter(|(_, communicator)| communicator.is_whole());
+        all.communicators = (0..)
+            .zip(whole)
+            .map(|(reference, (number, communicator))| (number, communicator.whole(reference)))
+            .collect();
+        all.incomplete = known - all.communicators.len();
+        Ok(all)
+    }
+
+    /// How large a message is, in bytes.
+    pub(super) fn bytes(&self, arrow: u64) -> u64 {
+        let (stream, ordinal) = place(arrow);
+        let Some(runs) = self.sizes.get(&stream) else { return 0 };
+        let (first, last) = (runs.first(), runs.last());
+        let rises = first.map(|run| run.first) <= last.map(|run| run.first);
+        let is_before =
+            |run: &SizeRun| if rises { run.first <= ordinal } else { run.first >= ordinal };
+        let next = runs.partition_point(is_before);
+        runs.get(next.saturating_sub(1)).map_or(0, |run| run.bytes)
+    }
+
+    /// Whether the receive of a message was seen to complete.
+    pub(super) fn is_finished(&self, arrow: u64) -> bool {
+        !self.unfinished.contains(&arrow)
+    }
+}
