@@ -12,6 +12,8 @@ use clap::{
     Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Id, Parser, Subcommand,
 };
 
+use gyan_results::parse_bytes;
+
 use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportFormat};
 use crate::parts::{self, PartOption, Takes};
 
@@ -546,9 +548,26 @@ pub(crate) struct TimelineOptions {
     /// Where the trace goes: Perfetto's protocol buffers, JSON if its name ends with .json, or an OTF2 archive if with .otf2
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
+    /// Leave out the earliest calls where the file would be larger than this; a viewer does not take much more. An OTF2
+    /// archive has no limit
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_limit)]
+    pub(crate) limit: SizeLimit,
     /// Replace a file of that name
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// The most bytes that a file may have; none for any number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SizeLimit(pub(crate) Option<u64>);
+
+fn size_limit(text: &str) -> Result<SizeLimit, String> {
+    match text {
+        "none" => Ok(SizeLimit(None)),
+        _ => parse_bytes(text)
+            .map(|bytes| SizeLimit(Some(bytes)))
+            .ok_or_else(|| "give a size such as 100MiB, or none".to_owned()),
+    }
 }
 
 #[derive(Args)]

@@ -89,7 +89,7 @@ def main():
             read += len(content)
         trace = pathlib.Path(folder) / "trace.pftrace"
         begun = time.monotonic()
-        subprocess.run([options.gyan, "timeline", run, "-o", trace], check=True)
+        subprocess.run([options.gyan, "timeline", run, "-o", trace, "--limit", "none"], check=True)
         seconds = time.monotonic() - begun
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
         written = os.path.getsize(trace)

@@ -154,7 +154,7 @@ pub use traffic::{
 pub use tuning::{
     Assignment, Gain, Took, Trial, TrialVerdict, TuneEnd, TuneMetric, Tuning, Witnessed,
 };
-pub use units::{Fidelity, Unit};
+pub use units::{Fidelity, Unit, parse_bytes};
 pub use values::{Digest, Values};
 pub use variables::{
     Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, described_items,

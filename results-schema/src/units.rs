@@ -2,6 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The bytes that a size says: `4MiB`, `512K`, `1000000`; units are powers of 1024. None if it says none.
+#[must_use]
+pub fn parse_bytes(size: &str) -> Option<u64> {
+    let digits = size.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(size.len());
+    let (number, unit) = size.split_at(digits);
+    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
 /// The unit of a number.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gyan_results::TimelineSelection;
 
-use crate::cli::TimelineOptions;
+use crate::cli::{SizeLimit, TimelineOptions};
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside, temporary_directory_beside};
 use crate::timeline::{ClockAlignment, Timelines, WrittenEvents};
@@ -51,7 +51,7 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
         TraceFormat::Perfetto | TraceFormat::Chrome => may_write(file, options.force)?,
     }
     let mut bad = Vec::new();
-    let run = Timelines::open(&options.directory, &mut bad)?;
+    let mut run = Timelines::open(&options.directory, &mut bad)?;
     let failed = |error: io::Error| Error::io(file, &error, "name another file with -o");
     let mut unknown_communicators = 0;
     let written = if let TraceFormat::Otf2 = format {
@@ -62,11 +62,9 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
         written.events
     } else {
         let mut temporary = temporary_beside(file).map_err(failed)?;
-        let mut out = BufWriter::new(temporary.as_file_mut());
         let is_json = matches!(format, TraceFormat::Chrome);
-        let written = run.write(&mut out, is_json).map_err(failed)?;
-        out.flush().map_err(failed)?;
-        drop(out);
+        let SizeLimit(limit) = options.limit;
+        let written = run.write(temporary.as_file_mut(), is_json, limit).map_err(failed)?;
         put(temporary, file, options.force).map_err(failed)?;
         written
     };
@@ -99,7 +97,7 @@ fn say_what_is_in_it(
         ),
         ClockAlignment::OneHost | ClockAlignment::Within { .. } => {}
     }
-    let WrittenEvents { calls, lost, received, arrows } = written;
+    let WrittenEvents { calls, left_out, lost, received, arrows } = written;
     output::say(format_args!(
         "the latest {calls} calls of {} ranks in {}; to look at it: {}",
         run.ranks.len(),
@@ -112,6 +110,11 @@ fn say_what_is_in_it(
     }
     if let Some(selection) = &run.selection {
         output::say(recorded(selection))?;
+    }
+    if left_out > 0 {
+        output::say(format_args!(
+            "{left_out} earlier calls are left out, as the file would be larger than --limit"
+        ))?;
     }
     if lost > 0 {
         output::say(format_args!(

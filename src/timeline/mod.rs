@@ -5,13 +5,14 @@
 
 mod chrome;
 mod clocks;
+mod limited;
 mod messages;
 mod otf2;
 mod perfetto;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
@@ -23,6 +24,7 @@ use rayon::prelude::*;
 
 use self::chrome::ChromeEvents;
 use self::clocks::{ClockBounds, HostClock};
+use self::limited::LimitedFile;
 use self::messages::{Arrows, OwnMessage, RankMessages, SentTimes};
 use self::perfetto::Packets;
 use crate::error::{Error, reason};
@@ -143,6 +145,9 @@ trait TraceWriter {
     fn slice(&mut self, slice: &Slice);
 }
 
+/// How many events of a rank say when its events were.
+const SAMPLED_AT_MOST: usize = 1024;
+
 /// The thread of a rank's phases, beyond those of calls.
 const PHASES: u32 = 256;
 
@@ -162,6 +167,11 @@ pub(crate) struct Timelines {
     clocks_drift: bool,
     /// The earliest time, in ns.
     origin_ns: i128,
+    /// Some events of each rank, evenly spread: the rank's place in `ranks`, when the event began on its clock in ns, and for how many
+    /// events it stands.
+    sampled: Vec<(usize, u64, f64)>,
+    /// What ended before this time, in ns from the origin, is left out.
+    from_ns: u64,
     /// The lines of call sites, by file, build and address.
     places: HashMap<(String, Option<String>, u64), String>,
     /// Which part of the run was recorded, if not all of it.
@@ -186,6 +196,8 @@ pub(crate) enum ClockAlignment {
 /// What was written.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WrittenEvents {
+    /// Calls that are not in the file because of its limit.
+    pub(crate) left_out: u64,
     pub(crate) calls: u64,
     pub(crate) lost: u64,
     pub(crate) received: u64,
@@ -195,6 +207,7 @@ pub(crate) struct WrittenEvents {
 impl WrittenEvents {
     fn plus(self, other: WrittenEvents) -> WrittenEvents {
         WrittenEvents {
+            left_out: self.left_out + other.left_out,
             calls: self.calls + other.calls,
             lost: self.lost + other.lost,
             received: self.received + other.received,
@@ -248,6 +261,8 @@ impl Timelines {
             clock_numbers: Vec::new(),
             clocks_drift: false,
             origin_ns: i128::MAX,
+            sampled: Vec::new(),
+            from_ns: 0,
             places: HashMap::new(),
             selection: None,
         };
@@ -268,6 +283,10 @@ impl Timelines {
             run.selection = run.selection.or(header.selection.clone());
             let first = events.iter().map(|event| event.begun).min();
             let first = first.unwrap_or(header.clock.now_ticks);
+            let each = events.len().div_ceil(SAMPLED_AT_MOST).max(1);
+            let place = starts.len();
+            let times = events.iter().step_by(each).map(|event| header.clock.ns(event.begun));
+            run.sampled.extend(times.map(|ns| (place, ns, each as f64)));
             starts.push((header.clock.host.clone(), header.clock.ns(first)));
             run.clocks.insert(header.clock.host.clone(), None);
             if !run.hosts.contains(&header.host) {
@@ -417,18 +436,64 @@ impl Timelines {
         }
     }
 
-    /// Writes the trace in one of the formats that are one file.
-    pub(crate) fn write(&self, out: &mut impl Write, is_json: bool) -> io::Result<WrittenEvents> {
+    /// Writes the trace in one of the formats that are one file. As many of the earliest calls are left out as it takes to make that
+    /// no larger than `limit`, in bytes.
+    pub(crate) fn write(
+        &mut self,
+        file: &mut File,
+        is_json: bool,
+        limit: Option<u64>,
+    ) -> io::Result<WrittenEvents> {
+        let mut share = 1.0;
+        loop {
+            file.set_len(0)?;
+            file.rewind()?;
+            let mut out = LimitedFile::new(file, limit, self.ranks.len());
+            let written = self.write_once(&mut out, is_json);
+            let Some(too_large) = out.too_large() else {
+                out.flush()?;
+                return written;
+            };
+            // A little less than would fit, as ranks differ.
+            share *= (0.95 / too_large).min(0.95);
+            if share < 1e-6 {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the limit is too small"));
+            }
+            self.keep_latest(share);
+        }
+    }
+
+    fn write_once(&self, out: &mut LimitedFile, is_json: bool) -> io::Result<WrittenEvents> {
         if !is_json {
             let start = |rank| Packets::new(u64::from(rank) + 1);
-            return self.each_rank(start, |packets| out.write_all(&packets.into_bytes()));
+            return self.each_rank(start, |packets| out.put_rank(&packets.into_bytes()));
         }
-        out.write_all(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
-        let put = |events: ChromeEvents| out.write_all(&events.into_bytes());
+        out.put(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
+        let put = |events: ChromeEvents| out.put_rank(&events.into_bytes());
         let written = self.each_rank(ChromeEvents::new, put)?;
         // Without a comma behind the last event.
-        out.write_all(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
+        out.put(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
         Ok(written)
+    }
+
+    /// Leaves out all but the latest share of the events.
+    fn keep_latest(&mut self, share: f64) {
+        let time = |&(rank, ns, events): &(usize, u64, f64)| {
+            (self.on_first_clock(self.clock_of(rank), ns) - self.origin_ns, events)
+        };
+        let mut times: Vec<(i128, f64)> = self.sampled.iter().map(time).collect();
+        times.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        let mut left = share * times.iter().map(|(_, events)| events).sum::<f64>();
+        let first = times.into_iter().find(|(_, events)| {
+            left -= events;
+            left <= 0.0
+        });
+        self.from_ns = first.and_then(|(ns, _)| u64::try_from(ns).ok()).unwrap_or(0);
+    }
+
+    fn clock_of(&self, rank: usize) -> &str {
+        let number = self.clock_numbers.get(rank).copied().unwrap_or(0);
+        self.clocks.keys().nth(number).map_or("", String::as_str)
     }
 
     /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks.
@@ -533,10 +598,15 @@ impl<'a> RankTrace<'a> {
     fn messages(
         &self,
         messages: &RankMessages,
+        events: &[TimelineEvent],
         written: &mut WrittenEvents,
     ) -> HashMap<usize, Vec<SliceMessage>> {
         let mut all: HashMap<usize, Vec<SliceMessage>> = HashMap::new();
         for (number, (message, arrow)) in (1..).zip(self.run.arrows.of(messages)) {
+            let call = message.arrow_at().and_then(|at| events.get(at));
+            if call.is_some_and(|call| self.is_left_out(call)) {
+                continue;
+            }
             let is_received = message.direction == MessageDirection::Received;
             written.received += u64::from(is_received);
             let Some(arrow) = arrow else { continue };
@@ -569,11 +639,12 @@ impl<'a> RankTrace<'a> {
         let messages = RankMessages::of(self.header, events);
         let unknown = messages.unknown_receives() as u64;
         let mut written = WrittenEvents { received: unknown, ..WrittenEvents::default() };
-        let mut by_call = self.messages(&messages, &mut written);
+        let mut by_call = self.messages(&messages, events, &mut written);
         let mut phase_since = None;
         let first = events.iter().map(|event| event.begun).min().unwrap_or(0);
         for (at, event) in events.iter().enumerate() {
             match event.kind {
+                TimelineKind::Call(_) if self.is_left_out(event) => written.left_out += 1,
                 TimelineKind::Call(function) => {
                     written.calls += 1;
                     let slice = Slice {
@@ -598,16 +669,20 @@ impl<'a> RankTrace<'a> {
         written
     }
 
+    fn is_left_out(&self, event: &TimelineEvent) -> bool {
+        self.run.from_ns > 0 && self.ns(event.begun + event.took) < self.run.from_ns
+    }
+
     fn phase(&self, out: &mut dyn TraceWriter, phase: usize, since: u64, until: u64) {
         let name = self.header.phases.get(phase).map_or("", String::as_str);
-        if name.is_empty() {
+        if name.is_empty() || self.ns(until) < self.run.from_ns {
             return;
         }
         out.slice(&Slice {
             track: self.id(PHASES),
             thread: PHASES,
             name,
-            begun_ns: self.ns(since),
+            begun_ns: self.ns(since).max(self.run.from_ns),
             ended_ns: self.ns(until),
             communicator: None,
             peer: TimelinePeer::None,

@@ -263,6 +263,37 @@ fn timeline_of_a_small_ring_has_the_latest_calls_and_no_wrong_arrow() {
 }
 
 #[test]
+fn timeline_file_is_no_larger_than_its_limit_and_has_the_latest_calls() {
+    let run = ran(OPENMPI, &["100"], &[("GYAN_TIMELINE", "4MiB")]);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    for name in ["trace.pftrace", "trace.json"] {
+        let file = run.place().join(name);
+        let calls = |said: &str| said.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
+        let all = calls(&written(&run.directory, &file));
+        let limit = fs::metadata(&file).unwrap().len() / 2;
+        let limited = run.place().join(format!("limited-{name}"));
+        let mut command = gyan();
+        command.arg("timeline").arg(&run.directory).arg("-o").arg(&limited);
+        let outcome = self::run(command.args(["--limit", &limit.to_string()]));
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let bytes = fs::metadata(&limited).unwrap().len();
+        assert!(limit / 2 < bytes && bytes <= limit, "{name}: {bytes} {limit}");
+        let said = outcome.stdout;
+        let left_out = said.lines().find_map(|line| line.split_once(" earlier calls are left out"));
+        assert_eq!(calls(&said) + left_out.unwrap().0.parse::<u64>().unwrap(), all, "{said}");
+        let mut command = gyan();
+        command.arg("timeline").arg(&run.directory).arg("-o").arg(run.place().join("small"));
+        let outcome = self::run(command.args(["--limit", "10"]));
+        assert!(outcome.stderr.contains("the limit is too small"), "{}", outcome.stderr);
+    }
+    let Some(slices) = perfetto(&run.place().join("limited-trace.pftrace")) else { return };
+    for rank in 0..RANKS {
+        let final_call = slices.iter().rev().find(|slice| slice.rank == rank).unwrap();
+        assert_eq!(final_call.name, "MPI_Comm_free");
+    }
+}
+
+#[test]
 fn timeline_of_threads_has_the_calls_of_each() {
     for mpi in EACH {
         let run = ran(mpi, &["50", "threads"], &[("GYAN_TIMELINE", "4MiB")]);

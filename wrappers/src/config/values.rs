@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gyan_results::parse_bytes;
 use rustix::fs::Access;
 use rustix::io::Errno;
 
@@ -147,20 +148,10 @@ pub(super) fn live(value: &str) -> Live {
 
 /// A number of bytes: `4MiB`, `512K`, `1000000`.
 pub(super) fn size(value: &str) -> Result<usize, String> {
-    const LEAST: usize = 4096;
-    let digits = value.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
-        "" => Some(0),
-        "K" | "k" => Some(10),
-        "M" => Some(20),
-        "G" => Some(30),
-        _ => None,
-    };
-    let number = number.parse::<usize>().ok();
-    let bytes = number.zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    bytes
+    const LEAST: u64 = 4096;
+    parse_bytes(value)
         .filter(|bytes| (LEAST..=1 << 40).contains(bytes))
+        .and_then(|bytes| usize::try_from(bytes).ok())
         .ok_or_else(|| "is not a size of at least 4KiB such as 4MiB".to_owned())
 }
 
