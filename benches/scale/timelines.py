@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long does `gyan timeline` take for many ranks, and with how much memory?
 
-    scripts/bench export [--ranks N] [--events N] [--directory DIR]
+    scripts/bench export [--ranks N] [--events N] [--directory DIR] [--format pftrace|json|otf2]
 
 Ranks in a ring receive from one neighbour and send to the other one in each round, wait for both, and meet in MPI_Allreduce. Every
 message has an arrow in the trace. Prints a line: ranks, events, bytes read and written, seconds, and MiB of memory at most."""
@@ -77,6 +77,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=1024)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--directory", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pftrace", "json", "otf2"], default="pftrace")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
         run = pathlib.Path(folder) / "run"
@@ -87,12 +88,14 @@ def main():
             content = len(text).to_bytes(8, "little") + text + events(rank, options.ranks, options.events).tobytes()
             (run / f"timeline-{rank:06}.bin").write_bytes(content)
             read += len(content)
-        trace = pathlib.Path(folder) / "trace.pftrace"
+        trace = pathlib.Path(folder) / f"trace.{options.format}"
         begun = time.monotonic()
         subprocess.run([options.gyan, "timeline", run, "-o", trace, "--limit", "none"], check=True)
         seconds = time.monotonic() - begun
         memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        written = os.path.getsize(trace)
+        # An archive is several files.
+        written = sum(os.path.getsize(path) for path in pathlib.Path(folder).rglob("trace*") if path.is_file())
+        written += sum(os.path.getsize(path) for path in pathlib.Path(folder).glob("trace/*"))
         print(
             f"{options.ranks} ranks, {options.events} events each: {read / 1e9:.2f} GB read, "
             f"{written / 1e9:.2f} GB written, {seconds:.1f} s, {memory:.0f} MiB"

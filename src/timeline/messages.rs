@@ -30,7 +30,7 @@ pub(super) struct OwnMessage {
     key: MessageKey,
     pub(super) direction: MessageDirection,
     thread: u8,
-    /// Those that its sender handed to MPI; 0 on the rank that receives it.
+    /// Those that its sender handed to MPI; 0 if that is not known, and on the rank that receives it.
     pub(super) bytes: u64,
     pub(super) begun_in: usize,
     /// None if the completion of its request was not seen.
@@ -144,10 +144,11 @@ pub(super) struct RankMessages {
     calls: HashMap<u8, CallSeen>,
 }
 
-/// The event of a call, and when it began and ended, in ticks.
+/// The event of a call, when it began and ended, in ticks, and the bytes that it handed to MPI.
 #[derive(Clone, Copy)]
 struct CallSeen {
     at: usize,
+    bytes: u64,
     begun: u64,
     ended: u64,
 }
@@ -169,7 +170,7 @@ impl RankMessages {
             match event.kind {
                 TimelineKind::Call(function) => {
                     let ended = event.begun + event.took;
-                    let call = CallSeen { at, begun: event.begun, ended };
+                    let call = CallSeen { at, bytes: event.bytes, begun: event.begun, ended };
                     all.calls.insert(event.thread, call);
                     if event.request != 0 {
                         all.begins(event.request, None, call);
@@ -292,12 +293,25 @@ impl RankMessages {
         let Some(call) = self.calls.get(&event.thread).copied() else { return };
         match self.prepared.get(&event.request).copied() {
             Some(Some((direction, prepared))) => {
-                let message = TimelineEvent { thread: event.thread, ..prepared };
+                let bytes =
+                    if direction == MessageDirection::Sent { self.own_bytes(call) } else { 0 };
+                let message = TimelineEvent { thread: event.thread, bytes, ..prepared };
                 self.message(header, direction, &message, call, true);
             }
             Some(None) => {}
             None => self.unknown.push(UnknownMessage::any(call.at)),
         }
+    }
+
+    /// The bytes of the next operation that a call starts: those of the call if there is one send; of several 0, as it is not known
+    /// which of them has how many.
+    fn own_bytes(&mut self, call: CallSeen) -> u64 {
+        let own = self.known.iter_mut().rev().take_while(|message| message.begun_in == call.at);
+        let mut sent = own.filter(|message| message.direction == MessageDirection::Sent);
+        sent.next().map_or(call.bytes, |other| {
+            other.bytes = 0;
+            0
+        })
     }
 
     /// A request has completed: a receive from any rank is known now, if its status says it.

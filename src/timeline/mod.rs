@@ -625,11 +625,15 @@ impl<'a> RankTrace<'a> {
             if is_received {
                 let Some(ended_in) = ended_in else { continue };
                 written.arrows += 1;
-                ends_later.iter().for_each(|_| put(begun_in, MessagePart::Posted));
+                if ends_later.is_some() {
+                    put(begun_in, MessagePart::Posted);
+                }
                 put(ended_in, MessagePart::Received);
             } else {
                 put(begun_in, MessagePart::Sent);
-                ends_later.iter().for_each(|event| put(*event, MessagePart::SendCompleted));
+                if let Some(ended_in) = ends_later {
+                    put(ended_in, MessagePart::SendCompleted);
+                }
             }
         }
         all

@@ -187,6 +187,241 @@ fn timeline_has_the_calls_of_programs_in_any_language() {
     }
 }
 
+/// A line of `otf2-print`: an event of a location, with its time in ns.
+#[derive(Debug)]
+struct EventRead {
+    name: String,
+    location: u64,
+    time: u64,
+    rest: String,
+}
+
+impl EventRead {
+    /// The locations of a rank are numbered so that the low half is the rank.
+    fn rank(&self) -> u32 {
+        u32::try_from(self.location & 0xffff_ffff).unwrap()
+    }
+
+    /// What follows a word, up to the next comma.
+    fn value(&self, word: &str) -> &str {
+        let (_, rest) = self.rest.split_once(&format!("{word}: ")).unwrap();
+        rest.split(',').next().unwrap()
+    }
+
+    /// The text of a reference, without its number.
+    fn named(&self, word: &str) -> &str {
+        self.value(word).split('"').nth(1).unwrap()
+    }
+
+    fn number(&self, word: &str) -> u64 {
+        let value = self.value(word);
+        value.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
+    /// The ranks that send and receive a message, the communicator, its tag and its length.
+    fn message(&self) -> (u64, u64, &str, u64, u64) {
+        let own = u64::from(self.rank());
+        let (from, to) = if self.name.ends_with("SEND") {
+            (own, self.number("Receiver"))
+        } else {
+            (self.number("Sender"), own)
+        };
+        (from, to, self.named("Communicator"), self.number("Tag"), self.number("Length"))
+    }
+}
+
+/// The events of a run's archive, as OTF2's own reader has them, and what the command says.
+fn archived(profiled: &Profiled) -> (Vec<EventRead>, String) {
+    let packages = ["libotf2-trace-dev", "otf2-tools"];
+    assert_eq!(run(Command::new(root().join("scripts/packages")).args(packages)).code, 0);
+    let file = profiled.place().join("trace.otf2");
+    let said = written(&profiled.directory, &file);
+    let outcome = run(Command::new("otf2-print").arg(&file));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let read = |line: &str| {
+        let (name, rest) = line.split_once(char::is_whitespace)?;
+        let (location, rest) = rest.trim_start().split_once(char::is_whitespace)?;
+        let (time, rest) = rest.trim_start().split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (location, time) = (location.parse().ok()?, time.trim().parse().ok()?);
+        Some(EventRead { name: name.to_owned(), location, time, rest: rest.trim().to_owned() })
+    };
+    (outcome.stdout.lines().filter_map(read).collect(), said)
+}
+
+/// Checks what readers of OTF2 take for granted: times rise, regions are inside of each other, every message has two ends, the
+/// receive after the send, and every request is completed once. Returns the enters by rank and region.
+fn archive_is_sound(events: &[EventRead]) -> BTreeMap<(u32, &str), u64> {
+    let mut open: BTreeMap<u64, (u64, Vec<&str>)> = BTreeMap::new();
+    let mut enters: BTreeMap<(u32, &str), u64> = BTreeMap::new();
+    let mut requests: BTreeSet<(u32, u64, bool)> = BTreeSet::new();
+    let mut messages: BTreeMap<(u64, u64, &str, u64, u64), [Vec<u64>; 2]> = BTreeMap::new();
+    for event in events {
+        let (time, regions) = open.entry(event.location).or_default();
+        assert!(event.time >= *time, "{event:?}");
+        *time = event.time;
+        let request = |is_send| (event.rank(), event.number("Request"), is_send);
+        match event.name.as_str() {
+            "ENTER" => {
+                let region = event.named("Region");
+                regions.push(region);
+                *enters.entry((event.rank(), region)).or_default() += 1;
+            }
+            "LEAVE" => assert_eq!(regions.pop(), Some(event.named("Region")), "{event:?}"),
+            "MPI_ISEND" => assert!(requests.insert(request(true)), "{event:?}"),
+            "MPI_IRECV_REQUEST" => assert!(requests.insert(request(false)), "{event:?}"),
+            "MPI_ISEND_COMPLETE" => assert!(requests.remove(&request(true)), "{event:?}"),
+            "MPI_IRECV" => assert!(requests.remove(&request(false)), "{event:?}"),
+            _ => {}
+        }
+        if ["MPI_SEND", "MPI_ISEND", "MPI_RECV", "MPI_IRECV"].contains(&event.name.as_str()) {
+            let side = usize::from(event.name.ends_with("RECV"));
+            messages.entry(event.message()).or_default()[side].push(event.time);
+        }
+    }
+    assert!(open.values().all(|(_, regions)| regions.is_empty()));
+    assert!(requests.is_empty(), "{requests:?}");
+    for (message, [sent, received]) in messages {
+        assert_eq!(sent.len(), received.len(), "{message:?}");
+        assert!(sent.iter().zip(&received).all(|(sent, received)| sent <= received), "{message:?}");
+    }
+    enters
+}
+
+fn events_of<'a>(events: &'a [EventRead], name: &str) -> Vec<&'a EventRead> {
+    events.iter().filter(|event| event.name == name).collect()
+}
+
+#[test]
+fn timeline_in_otf2_has_every_call_message_and_collective_operation() {
+    for (mpi, arguments) in
+        BED.iter().flat_map(|mpi| [(*mpi, &["20"][..]), (*mpi, &["20", "persistent"])])
+    {
+        let run = ran(mpi, arguments, &[("GYAN_TIMELINE", "4MiB")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let (events, said) = archived(&run);
+        assert!(said.contains("OTF2") && !said.contains("not certain"), "{said}");
+        assert!(!said.contains("communicators"), "{said}");
+        let enters = archive_is_sound(&events);
+        for (rank, profile) in (0..).zip(run.profiles().iter()) {
+            let own = enters.iter().filter(|((of, _), _)| *of == rank);
+            let seen: BTreeMap<&str, u64> =
+                own.map(|((_, region), count)| (*region, *count)).collect();
+            assert_eq!(seen, counted(profile), "{mpi:?} {rank}");
+        }
+        let sends = [events_of(&events, "MPI_SEND"), events_of(&events, "MPI_ISEND")].concat();
+        let messages: usize = (0..RANKS).map(|rank| of_program(&run, rank, "sends").len()).sum();
+        assert_eq!(sends.len(), messages, "{mpi:?}");
+        assert!(sends.iter().all(|send| send.number("Length") == 4), "{mpi:?}");
+        let barriers: Vec<&EventRead> = events_of(&events, "MPI_COLLECTIVE_END");
+        assert_eq!(barriers.len(), 20 * RANKS as usize, "{mpi:?}");
+        assert_eq!(events_of(&events, "MPI_COLLECTIVE_BEGIN").len(), barriers.len());
+        assert!(barriers.iter().all(|event| event.value("Operation") == "BARRIER"));
+    }
+}
+
+#[test]
+fn timeline_in_otf2_has_a_location_for_each_thread() {
+    for mpi in EACH {
+        let run = ran(mpi, &["50", "threads"], &[("GYAN_TIMELINE", "4MiB")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let (events, _) = archived(&run);
+        let enters = archive_is_sound(&events);
+        for rank in 0..RANKS {
+            assert_eq!(enters[&(rank, "MPI_Send")], 100, "{mpi:?}");
+            let own = events.iter().filter(|event| event.rank() == rank);
+            let sends = own.filter(|event| event.name == "MPI_SEND");
+            let tags: BTreeSet<(u64, u64)> =
+                sends.map(|event| (event.location, event.number("Tag"))).collect();
+            assert_eq!(tags.len(), 2, "{mpi:?}: {tags:?}");
+        }
+        assert_eq!(events_of(&events, "MPI_IRECV").len(), 100 * RANKS as usize, "{mpi:?}");
+    }
+}
+
+#[test]
+fn timeline_in_otf2_has_no_message_or_operation_without_its_other_side() {
+    for mpi in EACH {
+        let run = ran(mpi, &["100"], &[("GYAN_TIMELINE", "8KiB")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let (events, said) = archived(&run);
+        assert!(said.contains("overwritten"), "{said}");
+        archive_is_sound(&events);
+        assert!(!events_of(&events, "MPI_ISEND").is_empty(), "{mpi:?}");
+        let mut barriers = [0; RANKS as usize];
+        for event in events_of(&events, "MPI_COLLECTIVE_END") {
+            barriers[event.rank() as usize] += 1;
+        }
+        assert!(barriers[0] > 0 && barriers.iter().all(|count| *count == barriers[0]));
+        let run =
+            ran(mpi, &["10", "killed"], &[("GYAN_TIMELINE", "64KiB"), ("GYAN_BUDGET", "100%")]);
+        assert!(comes_true(|| run.directory.join(timeline_file_name(1)).exists()), "{mpi:?}");
+        archive_is_sound(&archived(&run).0);
+    }
+}
+
+#[test]
+fn timeline_in_otf2_has_phases_around_their_calls() {
+    for mpi in EACH {
+        let run = iterated(mpi, &["30", "0"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let (events, _) = archived(&run);
+        let enters = archive_is_sound(&events);
+        let mut regions: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        for event in events.iter().filter(|event| event.name == "ENTER" || event.name == "LEAVE") {
+            let open = regions.entry(event.location).or_default();
+            let region = event.named("Region");
+            if event.name == "LEAVE" {
+                open.pop();
+                continue;
+            }
+            let outside = match region {
+                "MPI_Sendrecv" | "MPI_Allreduce" => vec!["level 7"],
+                "MPI_Barrier" => vec![],
+                _ => open.clone(),
+            };
+            assert_eq!(*open, outside, "{mpi:?}: {event:?}");
+            open.push(region);
+        }
+        assert!((0..RANKS).all(|rank| enters[&(rank, "level 7")] == 30), "{mpi:?}");
+        let operations = events_of(&events, "MPI_COLLECTIVE_END");
+        let sums = operations.iter().filter(|event| event.value("Operation") == "ALLREDUCE");
+        assert_eq!(sums.clone().count(), 30 * RANKS as usize);
+        assert!(sums.clone().all(|event| event.number("Sent") == 8), "{mpi:?}");
+    }
+}
+
+#[test]
+fn timeline_in_otf2_says_what_to_install_and_replaces_archives_only() {
+    let profiled = ran(MPICH, &["2"], &[("GYAN_TIMELINE", "64KiB")]);
+    let file = profiled.place().join("trace.otf2");
+    let export = |file: &Path, more: &[&str], libraries: &Path| {
+        let mut command = gyan();
+        command.arg("timeline").arg(&profiled.directory).arg("-o").arg(file).args(more);
+        run(command.env("LD_LIBRARY_PATH", libraries))
+    };
+    // The loader takes these for the libraries.
+    let broken = profiled.place().join("broken");
+    fs::create_dir(&broken).unwrap();
+    for name in ["libopen-trace-format2.so.10", "libotf2.so.10"] {
+        fs::write(broken.join(name), "").unwrap();
+    }
+    let outcome = export(&file, &[], &broken);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("package libotf2-trace-dev"), "{}", outcome.stderr);
+    assert!(!file.exists() && !file.with_extension("").exists());
+
+    archived(&profiled);
+    assert_eq!(export(&file, &[], Path::new("")).code, 2);
+    assert_eq!(export(&file, &["--force"], Path::new("")).code, 0);
+    // The events of this one would be where the run directory is.
+    let other = PathBuf::from(format!("{}.otf2", profiled.directory.display()));
+    let outcome = export(&other, &["--force"], Path::new(""));
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("holds other files"), "{}", outcome.stderr);
+    assert!(profiled.directory.join(timeline_file_name(0)).exists() && !other.exists());
+}
+
 /// The timeline of each rank has as many calls of each function as its profile.
 fn has_the_calls(mpi: Mpi, what: impl Debug, program: &Path, arguments: &[&str]) {
     let settings = [("GYAN_TIMELINE", "4MiB")];

@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+use std::error::Error as _;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -262,17 +263,25 @@ pub(super) struct ArchiveFile {
 pub(super) const CALLED_AT: u32 = 0;
 
 fn open_library() -> Result<(Library, OtfFunctions), Error> {
-    for name in NAMES {
+    let open = |name| {
         // SAFETY: the initialisers of the library do nothing but to set its own variables.
-        let Ok(library) = (unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }) else {
-            continue;
-        };
-        if let Ok(functions) = OtfFunctions::load(&library) {
-            return Ok((library, functions));
-        }
+        let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }?;
+        let functions = OtfFunctions::load(&library)?;
+        Ok((library, functions))
+    };
+    let [debian, other] = NAMES;
+    let failed = match open(debian) {
+        Ok(opened) => return Ok(opened),
+        Err(failed) => failed,
+    };
+    if let Ok(opened) = open(other) {
+        return Ok(opened);
     }
-    let remedy = "install Debian's package libotf2-trace-dev, or OTF2 3 from www.score-p.org with its directory in LD_LIBRARY_PATH";
-    Err(Error::new(NAMES.join(", "), "not found, without which there is no OTF2", remedy))
+    let failed: libloading::Error = failed;
+    let text = failed.source().map_or_else(|| failed.to_string(), ToString::to_string);
+    let text = text.strip_prefix(debian).map_or(&*text, |text| text.trim_start_matches(": "));
+    let remedy = "OTF2 needs Debian's package libotf2-trace-dev, or version 3 of the library with LD_LIBRARY_PATH";
+    Err(Error::new(debian, text, remedy))
 }
 
 fn c_text(bytes: &[u8]) -> io::Result<CString> {
