@@ -1,14 +1,11 @@
 //! `gyan timeline`: the latest calls of all ranks on one clock, for a viewer.
 
-use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
-
-use gyan_results::TimelineSelection;
 
 use crate::cli::TimelineOptions;
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside};
-use crate::timeline::{Timelines, WrittenEvents};
+use crate::timeline::{Timelines, WrittenEvents, recorded};
 use crate::{DONE, INCOMPLETE, output, say};
 
 pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
@@ -57,16 +54,4 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
         ))?;
     }
     Ok(if bad.is_empty() { DONE } else { INCOMPLETE })
-}
-
-/// Which part of the run was recorded.
-fn recorded(selection: &TimelineSelection) -> String {
-    let mut text = String::from("recorded");
-    if let Some([from, length]) = selection.window_s {
-        let _ = write!(text, " for {length} s from {from} s after MPI_Init on");
-    }
-    if let Some(phase) = &selection.phase {
-        let _ = write!(text, " inside of the phase {phase:?}");
-    }
-    text
 }

@@ -353,21 +353,46 @@ struct CertainMessages {
     all: u64,
 }
 
-fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
 /// The number of the communicator of an event, and the rank in it, if all its ranks know them.
-fn communicator(header: &TimelineHeader, event: &TimelineEvent) -> Option<(u64, u32)> {
+pub(super) fn communicator(header: &TimelineHeader, event: &TimelineEvent) -> Option<(u64, u32)> {
     let known = header.communicators.get(usize::from(event.communicator).checked_sub(1)?)?;
     Some((number(known.number.as_deref()?)?, known.rank?))
+}
+
+/// From where the calls of a rank can be counted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Countable {
+    /// It has all of them from the end of `MPI_Init` on.
+    pub(super) from_start: bool,
+    /// It has all of them up to `MPI_Finalize`, from some event on.
+    pub(super) from_end: bool,
+}
+
+impl Countable {
+    /// `lost`: how many events were overwritten.
+    pub(super) fn new(header: &TimelineHeader, lost: u64) -> Countable {
+        let (from_start, to_end) = match &header.selection {
+            None => (true, true),
+            Some(TimelineSelection { window_s: Some([from, _]), phase: None }) => {
+                (*from == 0.0, false)
+            }
+            Some(_) => (false, false),
+        };
+        Countable {
+            from_start: lost == 0 && from_start,
+            from_end: header.ended == Some(Ending::Finalize) && to_end,
+        }
+    }
 }
 
 /// A rank as far as its messages are concerned.
 struct RankSide {
     rank: u32,
-    lost_none: bool,
-    finalized: bool,
+    countable: Countable,
     /// The exact number of messages, by direction, communicator, the other rank in `MPI_COMM_WORLD`, and tag.
     totals: HashMap<(MessageDirection, u64, u32, i32), u64>,
 }
@@ -394,17 +419,9 @@ impl Arrows {
             let key = (of.direction, number(&of.communicator)?, of.peer, of.tag);
             Some((key, of.messages?))
         };
-        let (from_start, to_end) = match &header.selection {
-            None => (true, true),
-            Some(TimelineSelection { window_s: Some([from, _]), phase: None }) => {
-                (*from == 0.0, false)
-            }
-            Some(_) => (false, false),
-        };
         self.ranks.push(RankSide {
             rank: header.rank,
-            lost_none: lost == 0 && from_start,
-            finalized: header.ended == Some(Ending::Finalize) && to_end,
+            countable: Countable::new(header, lost),
             totals: header.messages.iter().filter_map(total).collect(),
         });
         let place = self.ranks.len() - 1;
@@ -428,9 +445,9 @@ impl Arrows {
             let total = |of: &RankSide, direction, other: &RankSide| {
                 of.totals.get(&(direction, key.communicator, other.rank, key.tag)).copied()
             };
-            let counted = if from.lost_none && to.lost_none {
+            let counted = if from.countable.from_start && to.countable.from_start {
                 Counted::FromStart(sent.from_start.min(received.from_start))
-            } else if from.finalized && to.finalized {
+            } else if from.countable.from_end && to.countable.from_end {
                 let all_sent = total(from, MessageDirection::Sent, to);
                 let all_received = total(to, MessageDirection::Received, from);
                 if all_sent.is_none() || all_sent != all_received {

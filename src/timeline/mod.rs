@@ -6,8 +6,11 @@
 mod chrome;
 mod messages;
 mod perfetto;
+mod waits;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +25,9 @@ use rayon::prelude::*;
 use self::chrome::ChromeEvents;
 use self::messages::{Arrows, RankMessages};
 use self::perfetto::Packets;
+use self::waits::Communicators;
+pub(crate) use self::waits::WaitState;
+pub(crate) use self::window::{TimelineWindow, WindowLimits, WindowRow, WindowSpan};
 use crate::error::{Error, reason};
 use crate::symbols::Symbols;
 
@@ -74,6 +80,9 @@ pub(crate) struct Timelines {
     pub(crate) ranks: Vec<u32>,
     hosts: Vec<String>,
     arrows: Arrows,
+    communicators: Communicators,
+    /// How many events were overwritten.
+    pub(crate) lost: u64,
     /// What is added to times on a clock, in ns; none if it cannot be compared with the first one.
     clocks: BTreeMap<String, Option<i128>>,
     /// The earliest time, in ns.
@@ -104,6 +113,18 @@ impl WrittenEvents {
     }
 }
 
+/// Which part of the run was recorded.
+pub(crate) fn recorded(selection: &TimelineSelection) -> String {
+    let mut text = String::from("recorded");
+    if let Some([from, length]) = selection.window_s {
+        let _ = write!(text, " for {length} s from {from} s after MPI_Init on");
+    }
+    if let Some(phase) = &selection.phase {
+        let _ = write!(text, " inside of the phase {phase:?}");
+    }
+    text
+}
+
 /// The ranks that have a timeline in a directory.
 fn ranks_in(directory: &Path) -> io::Result<BTreeSet<u32>> {
     let names =
@@ -132,6 +153,8 @@ impl Timelines {
             ranks: Vec::new(),
             hosts: Vec::new(),
             arrows: Arrows::default(),
+            communicators: Communicators::default(),
+            lost: 0,
             clocks: BTreeMap::new(),
             origin_ns: i128::MAX,
             places: HashMap::new(),
@@ -149,7 +172,10 @@ impl Timelines {
                 }
             };
             run.job.get_or_insert_with(|| header.job.clone());
-            run.arrows.add(&header, lost(&header, &events), &RankMessages::of(&header, &events));
+            let lost = lost(&header, &events);
+            run.arrows.add(&header, lost, &RankMessages::of(&header, &events));
+            run.communicators.add(&header, lost);
+            run.lost += lost;
             run.find_places(&header, &mut symbols);
             run.selection = run.selection.or(header.selection.clone());
             let first = events.iter().map(|event| event.begun).min();
@@ -210,6 +236,13 @@ impl Timelines {
 
     fn on_first_clock(&self, clock: &str, ns: u64) -> i128 {
         i128::from(ns) + self.clocks.get(clock).copied().flatten().unwrap_or(0)
+    }
+
+    /// A time of a rank, in ns after the first event of the run.
+    fn ns(&self, header: &TimelineHeader, ticks: u64) -> u64 {
+        let clock = &header.clock;
+        let ns = self.on_first_clock(&clock.host, clock.ns(ticks)) - self.origin_ns;
+        u64::try_from(ns).unwrap_or(0)
     }
 
     /// Finds the lines of the call sites of a rank.
@@ -329,9 +362,7 @@ impl<'a> RankTrace<'a> {
     }
 
     fn ns(&self, ticks: u64) -> u64 {
-        let clock = &self.header.clock;
-        let ns = self.run.on_first_clock(&clock.host, clock.ns(ticks)) - self.run.origin_ns;
-        u64::try_from(ns).unwrap_or(0)
+        self.run.ns(self.header, ticks)
     }
 
     fn slices(&mut self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) -> WrittenEvents {
