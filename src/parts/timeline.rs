@@ -78,8 +78,9 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
         "Ranks wait ",
         of_ns(window.waited_ns),
         " in it, all together, ",
-        (!is_whole)
-            .then(|| line!["of ", of_ns(window.waited_in_run_ns), " in all that was recorded, "]),
+        told((!is_whole).then(|| {
+            line!["of ", of_ns(window.waited_in_run_ns), " in all that was recorded, "]
+        })),
         "as far as it is certain from when calls began: a receive waits until its message is sent, a send until it is received, \
          a barrier and its kin until the last rank begins it."
     ]);
@@ -253,7 +254,7 @@ fn mark(span: &WindowSpan) -> TimelineMark<'static> {
     TimelineMark { cells: span.cells.clone(), kind, name }
 }
 
-/// Nothing is an empty text inside of a sentence.
+/// In a sentence nothing is an empty text.
 fn told(part: Option<Value<'static>>) -> Value<'static> {
     part.unwrap_or_else(|| "".into())
 }

@@ -354,3 +354,187 @@ impl Begins {
         (known.ranks == size).then_some(known.last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::{Ending, TimelineCommunicator, TimelinePeer};
+
+    use super::*;
+
+    const FUNCTIONS: [&str; 10] = [
+        "MPI_Send",
+        "MPI_Recv",
+        "MPI_Irecv",
+        "MPI_Waitall",
+        "MPI_Waitany",
+        "MPI_Test",
+        "MPI_Barrier",
+        "MPI_Allreduce",
+        "MPI_Isend",
+        "MPI_Alltoallv",
+    ];
+
+    fn header(rank: u32, size: u32) -> TimelineHeader {
+        let world = TimelineCommunicator {
+            number: Some("0000000000000001".into()),
+            size,
+            rank: Some(rank),
+            ..TimelineCommunicator::default()
+        };
+        TimelineHeader {
+            rank,
+            size,
+            ended: Some(Ending::Finalize),
+            functions: FUNCTIONS.map(str::to_owned).into(),
+            communicators: vec![world],
+            ..TimelineHeader::default()
+        }
+    }
+
+    /// A call from one time to another one.
+    fn call(function: &str, (begun, ended): (u64, u64)) -> TimelineEvent {
+        let at = FUNCTIONS.iter().position(|known| *known == function).unwrap();
+        let kind = TimelineKind::Call(u16::try_from(at).unwrap());
+        TimelineEvent { communicator: 1, took: ended - begun, ..TimelineEvent::new(kind, begun) }
+    }
+
+    /// The same with another rank.
+    fn with(peer: u32, of: TimelineEvent) -> TimelineEvent {
+        TimelineEvent { peer: TimelinePeer::Rank(peer), tag: 7, ..of }
+    }
+
+    fn requested(request: u32, of: TimelineEvent) -> TimelineEvent {
+        TimelineEvent { request, ..of }
+    }
+
+    fn completes(request: u32, at: u64) -> TimelineEvent {
+        TimelineEvent { request, ..TimelineEvent::new(TimelineKind::Completes, at) }
+    }
+
+    /// The waits of each rank: place, state, from, until and the late rank.
+    fn waits_of(
+        ranks: &[(TimelineHeader, u64, Vec<TimelineEvent>)],
+    ) -> Vec<Vec<(usize, WaitState, u64, u64, u32)>> {
+        let (mut arrows, mut communicators) = (Arrows::default(), Communicators::default());
+        let messages: Vec<RankMessages> =
+            ranks.iter().map(|(header, _, events)| RankMessages::of(header, events)).collect();
+        for ((header, lost, _), messages) in ranks.iter().zip(&messages) {
+            arrows.add(header, *lost, messages);
+            communicators.add(header, *lost);
+        }
+        arrows.choose();
+        let ns = |ticks| ticks;
+        let timed: Vec<TimedEvents> = ranks
+            .iter()
+            .zip(&messages)
+            .map(|((header, _, events), messages)| TimedEvents {
+                header,
+                events,
+                messages,
+                ns: &ns,
+            })
+            .collect();
+        let mut begins = Begins::default();
+        timed.iter().for_each(|rank| begins.add(rank.begins(&arrows, &communicators)));
+        let each = |rank: &TimedEvents| {
+            let waits = rank.waits(&arrows, &communicators, &begins).into_iter();
+            waits.map(|of| (of.at, of.state, of.from_ns, of.until_ns, of.late.rank)).collect()
+        };
+        timed.iter().map(each).collect()
+    }
+
+    /// The same of ranks that lost nothing.
+    fn waits(events: &[&[TimelineEvent]]) -> Vec<Vec<(usize, WaitState, u64, u64, u32)>> {
+        let size = u32::try_from(events.len()).unwrap();
+        let ranks = (0..size).zip(events);
+        let ranks: Vec<_> =
+            ranks.map(|(rank, events)| (header(rank, size), 0, events.to_vec())).collect();
+        waits_of(&ranks)
+    }
+
+    use WaitState::{Collective, LateReceiver, LateSender};
+
+    #[test]
+    fn a_receive_waits_until_its_message_is_sent() {
+        let send = with(1, call("MPI_Send", (50, 52)));
+        let found = waits(&[&[send], &[with(0, call("MPI_Recv", (10, 53)))]]);
+        assert_eq!(found, [vec![], vec![(0, LateSender, 10, 50, 0)]]);
+        // The message was there before.
+        assert_eq!(waits(&[&[send], &[with(0, call("MPI_Recv", (60, 90)))]])[1], []);
+    }
+
+    #[test]
+    fn a_send_waits_until_it_is_received_if_it_lasts_beyond_that() {
+        let receive = with(0, call("MPI_Recv", (40, 60)));
+        let send = |ended| with(1, call("MPI_Send", (10, ended)));
+        assert_eq!(waits(&[&[send(55)], &[receive]]), [vec![(0, LateReceiver, 10, 40, 1)], vec![]]);
+        // A small message is on its way, and the call has ended.
+        assert_eq!(waits(&[&[send(12)], &[receive]])[0], []);
+        let started = with(1, requested(3, call("MPI_Isend", (10, 55))));
+        assert_eq!(waits(&[&[started], &[receive]])[0], []);
+    }
+
+    #[test]
+    fn a_receive_that_was_posted_before_waits_in_the_call_that_completes_it() {
+        let posted = |request, from| with(from, requested(request, call("MPI_Irecv", (1, 2))));
+        let completed = |function| {
+            let ends = [call(function, (10, 90)), completes(1, 90), completes(2, 90)];
+            [&[posted(1, 0), posted(2, 1)][..], &ends].concat()
+        };
+        let sends: [&[TimelineEvent]; 2] =
+            [&[with(2, call("MPI_Send", (30, 31)))], &[with(2, call("MPI_Send", (80, 81)))]];
+        let found = |function| waits(&[sends[0], sends[1], &completed(function)]).remove(2);
+        assert_eq!(found("MPI_Waitall"), [(2, LateSender, 10, 80, 1)]);
+        assert_eq!(found("MPI_Waitany"), [(2, LateSender, 10, 30, 0)]);
+        assert_eq!(found("MPI_Test"), []);
+    }
+
+    #[test]
+    fn all_wait_for_the_last_rank_of_a_barrier() {
+        let barrier = |begun| [call("MPI_Barrier", (begun, 60))];
+        let found = waits(&[&barrier(10), &barrier(50), &barrier(30)]);
+        let wait = |begun| vec![(0, Collective, begun, 50, 1)];
+        assert_eq!(found, [wait(10), vec![], wait(30)]);
+    }
+
+    #[test]
+    fn instances_are_counted_for_each_function_and_not_where_counts_may_differ() {
+        let events = |late: u64| {
+            [
+                call("MPI_Allreduce", (10, 20)),
+                call("MPI_Alltoallv", (30, 40)),
+                call("MPI_Barrier", (50 + late, 60)),
+                call("MPI_Allreduce", (70 + late, 80)),
+            ]
+        };
+        let found = waits(&[&events(0), &events(5)]);
+        assert_eq!(found, [vec![(2, Collective, 50, 55, 1), (3, Collective, 70, 75, 1)], vec![]]);
+    }
+
+    #[test]
+    fn a_rank_without_its_first_events_is_counted_from_the_end_if_all_finalized() {
+        let barrier = |begun| call("MPI_Barrier", (begun, begun + 20));
+        let all = vec![barrier(10), barrier(100), barrier(200)];
+        let late = vec![barrier(105), barrier(205)];
+        let ranks = |ended| {
+            let header = |rank| TimelineHeader { ended, ..header(rank, 2) };
+            [(header(0), 0, all.clone()), (header(1), 1, late.clone())]
+        };
+        let truth = [(1, Collective, 100, 105, 1), (2, Collective, 200, 205, 1)];
+        assert_eq!(waits_of(&ranks(Some(Ending::Finalize)))[0], truth);
+        assert_eq!(waits_of(&ranks(None))[0], []);
+    }
+
+    #[test]
+    fn nobody_knows_for_whom_a_rank_waits_if_one_has_no_timeline() {
+        let barrier = |begun| vec![call("MPI_Barrier", (begun, 60))];
+        let ranks = [(header(0, 3), 0, barrier(10)), (header(1, 3), 0, barrier(50))];
+        assert_eq!(waits_of(&ranks), [vec![], vec![]]);
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_the_call_takes() {
+        let found = waits(&[&[call("MPI_Barrier", (10, 30))], &[call("MPI_Barrier", (50, 60))]]);
+        assert_eq!(found[0], [(0, Collective, 10, 30, 1)]);
+    }
+}

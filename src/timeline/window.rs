@@ -419,3 +419,64 @@ fn worst_steps(waited: &[(u32, Vec<u64>)], span: u64) -> u64 {
     }
     (0..=last).max_by_key(|first| (sum(*first), std::cmp::Reverse(*first))).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::waits::LateCall;
+
+    fn call(begun_ns: u64, ended_ns: u64, waits_until_ns: Option<u64>) -> WindowCall {
+        let wait = waits_until_ns.map(|until_ns| CallWait {
+            at: 0,
+            state: WaitState::Collective,
+            from_ns: begun_ns,
+            until_ns,
+            late: LateCall { rank: 1, begun_ns: until_ns },
+        });
+        let (function, place) = (String::from("MPI_Barrier"), String::new());
+        WindowCall { function, place, begun_ns, took_ns: ended_ns - begun_ns, wait }
+    }
+
+    /// Cells, whether they wait, and how many calls.
+    fn spans(calls: &[WindowCall]) -> Vec<(Range<usize>, bool, u64)> {
+        let cells = WindowCells { from_ns: 1000, to_ns: 2000, cells: 10 };
+        let spans = cells.spans(calls).into_iter();
+        spans.map(|span| (span.cells, span.waits, span.calls)).collect()
+    }
+
+    #[test]
+    fn a_call_is_divided_where_its_wait_ends() {
+        let found = spans(&[call(1200, 1600, Some(1500))]);
+        assert_eq!(found, [(2..5, true, 1), (5..6, false, 0)]);
+    }
+
+    #[test]
+    fn a_call_that_is_cut_by_the_window_is_drawn_to_its_edges() {
+        assert_eq!(spans(&[call(0, 5000, None)]), [(0..10, false, 0)]);
+        assert_eq!(spans(&[call(0, 900, None), call(2000, 2100, None)]), []);
+    }
+
+    #[test]
+    fn calls_too_short_to_be_seen_are_drawn_together_and_a_single_one_is_seen() {
+        let mut calls: Vec<_> =
+            (0..30).map(|at| call(1000 + 10 * at, 1005 + 10 * at, None)).collect();
+        calls.push(call(1750, 1751, None));
+        assert_eq!(spans(&calls), [(0..3, false, 30), (7..8, false, 1)]);
+    }
+
+    #[test]
+    fn two_long_calls_in_a_row_are_two() {
+        let found = spans(&[call(1000, 1300, None), call(1300, 1600, None)]);
+        assert_eq!(found, [(0..3, false, 1), (3..6, false, 1)]);
+    }
+
+    #[test]
+    fn the_window_is_where_all_ranks_together_wait_longest() {
+        let waited = [(0, vec![0, 5, 0, 0, 3, 3]), (1, vec![0, 0, 0, 0, 0, 3])];
+        assert_eq!(worst_steps(&waited, 1), 5);
+        assert_eq!(worst_steps(&waited, 2), 4);
+        // All of it, and none of it.
+        assert_eq!(worst_steps(&waited, 6), 0);
+        assert_eq!(worst_steps(&[(0, vec![0; 5])], 1), 2);
+    }
+}
