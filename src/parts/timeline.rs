@@ -20,7 +20,7 @@ pub(super) const TIMELINE: Part = Part { option: None, table: None, block: Some(
 
 /// So that the picture has less than 300 kB.
 const LIMITS: WindowLimits =
-    WindowLimits { ranks: 64, cells: 36_000, cells_of_rank: 1000, messages: 60 };
+    WindowLimits { ranks: 64, cells: 30_000, cells_of_rank: 1000, messages: 60 };
 /// Files of more bytes are left to viewers: when each message began takes up to a quarter of that in memory.
 const FILES_AT_MOST: u64 = 2 << 30;
 

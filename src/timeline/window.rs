@@ -16,7 +16,7 @@ use super::waits::{Begins, CallWait, TimedEvents, WaitState};
 use super::{RankTrace, Timelines};
 
 /// How many calls of an average rank the window has.
-const CALLS: u64 = 300;
+const CALLS: u64 = 200;
 /// A run of no more calls is shown whole.
 const CALLS_IF_WHOLE: u64 = 400;
 /// The window begins at a multiple of this part of its length.

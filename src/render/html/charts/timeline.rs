@@ -26,9 +26,9 @@ const ROW: f64 = 24.0;
 const ROW_OF_MANY: f64 = 13.0;
 const FEW_ROWS: usize = 16;
 /// How many marks have a name of their own.
-const NAMED_AT_MOST: usize = 900;
+const NAMED_AT_MOST: usize = 800;
 /// About how many times are named.
-const TICKS: f64 = 8.0;
+const TICKS: f64 = 10.0;
 
 /// Each kind with its class.
 const KINDS: [(MarkKind, &str); 3] =
@@ -178,4 +178,72 @@ fn message_line(marks: &mut String, message: &MessageLine, height: f64) {
         "<g><path class=\"message\" d=\"M{from_x} {from_y}L{to_x} {to_y}\"/>\
          <circle class=\"arrival\" cx=\"{to_x}\" cy=\"{to_y}\" r=\"2.5\"/>{title}</g>"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::page::pictures::Picture;
+
+    use super::*;
+
+    fn mark(cells: std::ops::Range<usize>, kind: MarkKind) -> TimelineMark<'static> {
+        TimelineMark { cells, kind, name: "MPI_Sendrecv_replace, 12.3 µs; a_file.c:1234".into() }
+    }
+
+    fn row(rank: u32, marks: Vec<TimelineMark<'static>>) -> TimelineRow<'static> {
+        TimelineRow { rank, says: "rank 0: 12.3 % in MPI, 10.1 % waiting".into(), marks }
+    }
+
+    fn picture(rows: Vec<TimelineRow<'static>>, cells: usize) -> String {
+        let message = |_| MessageLine {
+            from: (0, 0.123_456),
+            to: (rows.len() - 1, 0.133_333),
+            name: "a message from rank 10 to rank 11, which waited 12.3 ms for it".into(),
+        };
+        let messages = (0..60).map(message).collect();
+        let rows = TimelineRows { length_s: 0.1, cells, rows, messages };
+        let of = Chart::new("Who?", "says", Picture::Tree(Vec::new()));
+        drawn(&rows, &of, "timeline-0").into_string()
+    }
+
+    #[test]
+    fn a_mark_is_as_wide_as_its_cells_and_what_waits_is_hatched() {
+        let marks = vec![mark(0..30, MarkKind::Waiting), mark(30..31, MarkKind::Collective)];
+        let drawing = picture(vec![row(3, marks)], 100);
+        let title = "<title>MPI_Sendrecv_replace, 12.3 µs; a_file.c:1234</title>";
+        for part in [
+            "scale(10 1)",
+            &format!("<g stroke=\"url(#timeline-0-waits)\"><path d=\"M0 0h30\">{title}"),
+            &format!("<g class=\"k1\"><path d=\"M30 0h1\">{title}"),
+            ">3<title>rank 0:",
+            ">100 ms</text>",
+        ] {
+            assert!(drawing.contains(part), "{part}: {drawing}");
+        }
+        assert!(!drawing.contains("messages and other calls"), "{drawing}");
+    }
+
+    #[test]
+    fn the_largest_picture_has_less_than_300_kb() {
+        let kinds = [MarkKind::Waiting, MarkKind::OtherCall, MarkKind::Collective];
+        for (ranks, cells) in [(64, 468), (30, 1000), (1, 1000)] {
+            // Each cell is another mark; some of them are wider, and have names.
+            let marks = |rank: u32| {
+                let wide = (0..14).map(|at| mark(2 * at..2 * at + 2, kinds[at % 3]));
+                let narrow = (28..cells).map(|at| mark(at..at + 1, kinds[at % 3]));
+                row(rank, wide.chain(narrow).collect())
+            };
+            let size = picture((0..ranks).map(marks).collect(), cells).len();
+            assert!(size < 300_000, "{ranks} ranks: {size} bytes");
+        }
+    }
+
+    #[test]
+    fn times_are_round() {
+        let steps = [0.172, 0.2, 0.21, 1e-7].map(round_step);
+        assert_eq!(
+            steps.map(|step| format!("{step:.1e}")),
+            ["2.0e-1", "2.0e-1", "5.0e-1", "1.0e-7"]
+        );
+    }
 }
