@@ -102,9 +102,9 @@ pub(crate) struct WaitedMessage {
     pub(crate) waited_ns: u64,
 }
 
-/// The cells of a row.
+/// The window, divided into the cells of a row.
 #[derive(Clone, Copy)]
-struct WindowCells {
+struct WindowGrid {
     from_ns: u64,
     to_ns: u64,
     cells: usize,
@@ -125,7 +125,7 @@ fn overlap((from, to): (u64, u64), (other_from, other_to): (u64, u64)) -> u64 {
     to.min(other_to).saturating_sub(from.max(other_from))
 }
 
-impl WindowCells {
+impl WindowGrid {
     fn length_ns(self) -> u64 {
         (self.to_ns - self.from_ns).max(1)
     }
@@ -156,28 +156,28 @@ impl WindowCells {
     }
 
     fn spans(self, calls: &[WindowCall]) -> Vec<WindowSpan> {
-        let mut cells = vec![WindowCell::default(); self.cells];
+        let mut parts = vec![WindowCell::default(); self.cells];
         for (number, call) in calls.iter().enumerate() {
             let whole = (call.begun_ns, call.begun_ns + call.took_ns);
             let touched = self.touched(whole);
             for at in touched.clone() {
                 let span = (self.begin_ns(at), self.begin_ns(at + 1));
-                let Some(cell) = cells.get_mut(at) else { continue };
-                let part = overlap(whole, span);
-                cell.in_mpi_ns += part;
+                let Some(cell) = parts.get_mut(at) else { continue };
+                let own_ns = overlap(whole, span);
+                cell.in_mpi_ns += own_ns;
                 cell.calls += u64::from(at == touched.start && call.begun_ns >= self.from_ns);
                 if let Some(wait) = call.wait {
                     cell.waited_ns += overlap((wait.from_ns, wait.until_ns), span);
                 }
-                if cell.longest.is_none_or(|(most, _)| part > most) {
-                    cell.longest = Some((part, number));
+                if cell.longest.is_none_or(|(most, _)| own_ns > most) {
+                    cell.longest = Some((own_ns, number));
                 }
             }
         }
         let mut spans: Vec<WindowSpan> = Vec::new();
         // Which call the last span is of, if it is of one alone.
         let mut last: Option<Option<usize>> = None;
-        for (at, cell) in cells.iter().enumerate() {
+        for (at, cell) in parts.iter().enumerate() {
             let Some((call, number)) =
                 cell.longest.and_then(|(_, number)| Some((calls.get(number)?, number)))
             else {
@@ -277,13 +277,13 @@ impl Timelines {
         let chosen = ranks.into_iter().take(limits.ranks).map(|(_, rank)| rank);
         let chosen: BTreeSet<u32> = chosen.collect();
         let cells = (limits.cells / chosen.len().max(1)).clamp(1, limits.cells_of_rank);
-        let cells = WindowCells { from_ns, to_ns, cells };
+        let grid = WindowGrid { from_ns, to_ns, cells };
         let mut rows = Vec::new();
         let mut messages = Vec::new();
         let chosen_ranks: Vec<u32> = chosen.iter().copied().collect();
         self.each(
             &chosen_ranks,
-            |rank| self.row(rank, &seen.begins, cells),
+            |rank| self.row(rank, &seen.begins, grid),
             |(row, waited_for)| {
                 rows.push(row);
                 messages.extend(waited_for);
@@ -297,7 +297,7 @@ impl Timelines {
             from_ns,
             to_ns,
             run_ns,
-            cells: cells.cells,
+            cells,
             rows,
             messages,
             more_messages,
@@ -354,9 +354,9 @@ impl Timelines {
         &self,
         rank: &TimedEvents,
         begins: &Begins,
-        cells: WindowCells,
+        grid: WindowGrid,
     ) -> (WindowRow, Vec<WaitedMessage>) {
-        let window = (cells.from_ns, cells.to_ns);
+        let window = (grid.from_ns, grid.to_ns);
         let waits = rank.waits(&self.arrows, &self.communicators, begins);
         let mut waits = waits.into_iter().map(|wait| (wait.at, wait)).collect::<BTreeMap<_, _>>();
         let places = RankTrace::new(self, rank.header).places;
@@ -375,7 +375,7 @@ impl Timelines {
                 let waited = overlap((wait.from_ns, wait.until_ns), window);
                 waited_ns += waited;
                 *waited_for_ns.entry(wait.late.rank).or_default() += waited;
-                let is_seen = waited.saturating_mul(cells.cells as u64) > cells.length_ns();
+                let is_seen = waited.saturating_mul(grid.cells as u64) > grid.length_ns();
                 let sent_ns = wait.late.begun_ns;
                 let is_in = (window.0..=window.1).contains(&sent_ns) && sent_ns <= ended_ns;
                 if wait.state == WaitState::LateSender && is_seen && is_in {
@@ -394,7 +394,7 @@ impl Timelines {
                 wait,
             });
         }
-        let spans = cells.spans(&calls);
+        let spans = grid.spans(&calls);
         let rank = rank.header.rank;
         (WindowRow { rank, in_mpi_ns, waited_ns, waited_for_ns, spans }, messages)
     }
@@ -439,8 +439,8 @@ mod tests {
 
     /// Cells, whether they wait, and how many calls.
     fn spans(calls: &[WindowCall]) -> Vec<(Range<usize>, bool, u64)> {
-        let cells = WindowCells { from_ns: 1000, to_ns: 2000, cells: 10 };
-        let spans = cells.spans(calls).into_iter();
+        let grid = WindowGrid { from_ns: 1000, to_ns: 2000, cells: 10 };
+        let spans = grid.spans(calls).into_iter();
         spans.map(|span| (span.cells, span.waits, span.calls)).collect()
     }
 
