@@ -1,7 +1,6 @@
 //! `gyan timeline`: the latest calls of all ranks on one clock, for a viewer.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +11,7 @@ use gyan_results::TimelineSelection;
 use crate::cli::{SizeLimit, TimelineOptions};
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside, temporary_directory_beside};
-use crate::timeline::{ClockAlignment, Timelines, WrittenEvents};
+use crate::timeline::{ClockAlignment, Timelines, WrittenEvents, recorded};
 use crate::words::seconds;
 use crate::{DONE, INCOMPLETE, output, say};
 
@@ -202,16 +201,4 @@ impl ArchiveParts<'_> {
         }
         Ok(())
     }
-}
-
-/// Which part of the run was recorded.
-fn recorded(selection: &TimelineSelection) -> String {
-    let mut text = String::from("recorded");
-    if let Some([from, length]) = selection.window_s {
-        let _ = write!(text, " for {length} s from {from} s after MPI_Init on");
-    }
-    if let Some(phase) = &selection.phase {
-        let _ = write!(text, " inside of the phase {phase:?}");
-    }
-    text
 }

@@ -97,6 +97,11 @@ pub(super) fn kind_of(function: &str) -> FunctionKind {
     KINDS.iter().find(|(_, names)| fits(names)).map_or(FunctionKind::Local, |(kind, _)| *kind)
 }
 
+/// Whether the ranks of a communicator call a function together, to move data or to meet.
+pub(crate) fn is_collective(function: &str) -> bool {
+    matches!(kind_of(function), FunctionKind::Collective | FunctionKind::Rooted)
+}
+
 impl FunctionKind {
     /// What can be done about the time in such functions, and the command that shows more.
     pub(super) fn advice(self) -> (&'static str, &'static str) {

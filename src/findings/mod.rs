@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use gyan_results::{AlsoTrue, Efficiencies, Finding, QueueRow, Summary};
 
 pub(crate) use efficiencies::efficiencies;
-pub(crate) use kinds::{LOCK_COMPLETING, LOCKING};
+pub(crate) use kinds::{LOCK_COMPLETING, LOCKING, is_collective};
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
 use rules::{LOAD, RULES, Rule, RuleMatch};

@@ -27,6 +27,7 @@ mod sites;
 mod sizes;
 mod tables;
 mod time;
+mod timeline;
 mod variables;
 mod waiting;
 mod watch;
@@ -58,6 +59,7 @@ pub(crate) const PARTS: &[Part] = &[
     phases::PHASES,
     waiting::WAITING,
     waiting::PATH,
+    timeline::TIMELINE,
     sizes::SIZES,
     peers::PEERS,
     queues::QUEUES,

@@ -413,15 +413,17 @@ pub(super) fn number(text: &str) -> Option<u64> {
 }
 
 /// The number of the communicator of an event, and the rank in it, if all its ranks know them.
-fn communicator(header: &TimelineHeader, event: &TimelineEvent) -> Option<(u64, u32)> {
+pub(super) fn communicator(header: &TimelineHeader, event: &TimelineEvent) -> Option<(u64, u32)> {
     let known = header.communicators.get(usize::from(event.communicator).checked_sub(1)?)?;
     Some((number(known.number.as_deref()?)?, known.rank?))
 }
 
-/// Whether what a rank did can be counted from the start of the run, and from its end.
+/// From where the calls of a rank can be counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Countable {
+    /// It has all of them from the end of `MPI_Init` on.
     pub(super) from_start: bool,
+    /// It has all of them up to `MPI_Finalize`, from some event on.
     pub(super) from_end: bool,
 }
 

@@ -9,8 +9,11 @@ mod limited;
 mod messages;
 mod otf2;
 mod perfetto;
+mod waits;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
@@ -27,6 +30,9 @@ use self::clocks::{ClockBounds, HostClock};
 use self::limited::LimitedFile;
 use self::messages::{Arrows, OwnMessage, RankMessages, SentTimes};
 use self::perfetto::Packets;
+use self::waits::Communicators;
+pub(crate) use self::waits::WaitState;
+pub(crate) use self::window::{TimelineWindow, WindowLimits, WindowRow, WindowSpan};
 use crate::error::{Error, reason};
 use crate::symbols::Symbols;
 
@@ -165,6 +171,9 @@ pub(crate) struct Timelines {
     clock_numbers: Vec<usize>,
     /// Whether the clocks of hosts go so differently that no numbers make all messages arrive after they were sent.
     clocks_drift: bool,
+    communicators: Communicators,
+    /// How many events were overwritten.
+    pub(crate) lost: u64,
     /// The earliest time, in ns.
     origin_ns: i128,
     /// Some events of each rank, evenly spread: the rank's place in `ranks`, when the event began on its clock in ns, and for how many
@@ -216,6 +225,18 @@ impl WrittenEvents {
     }
 }
 
+/// Which part of the run was recorded.
+pub(crate) fn recorded(selection: &TimelineSelection) -> String {
+    let mut text = String::from("recorded");
+    if let Some([from, length]) = selection.window_s {
+        let _ = write!(text, " for {length} s from {from} s after MPI_Init on");
+    }
+    if let Some(phase) = &selection.phase {
+        let _ = write!(text, " inside of the phase {phase:?}");
+    }
+    text
+}
+
 /// The ranks that have a timeline in a directory.
 fn ranks_in(directory: &Path) -> io::Result<BTreeSet<u32>> {
     let names =
@@ -257,6 +278,8 @@ impl Timelines {
             ranks: Vec::new(),
             hosts: Vec::new(),
             arrows: Arrows::default(),
+            communicators: Communicators::default(),
+            lost: 0,
             clocks: BTreeMap::new(),
             clock_numbers: Vec::new(),
             clocks_drift: false,
@@ -278,7 +301,10 @@ impl Timelines {
                 }
             };
             run.job.get_or_insert_with(|| header.job.clone());
-            run.arrows.add(&header, lost(&header, &events), &RankMessages::of(&header, &events));
+            let lost = lost(&header, &events);
+            run.arrows.add(&header, lost, &RankMessages::of(&header, &events));
+            run.communicators.add(&header, lost);
+            run.lost += lost;
             run.find_places(&header, &mut symbols);
             run.selection = run.selection.or(header.selection.clone());
             let first = events.iter().map(|event| event.begun).min();
@@ -421,6 +447,13 @@ impl Timelines {
 
     fn on_first_clock(&self, clock: &str, ns: u64) -> i128 {
         self.clocks.get(clock).copied().flatten().unwrap_or_default().on_first(ns)
+    }
+
+    /// A time of a rank, in ns after the first event of the run.
+    fn ns(&self, header: &TimelineHeader, ticks: u64) -> u64 {
+        let clock = &header.clock;
+        let ns = self.on_first_clock(&clock.host, clock.ns(ticks)) - self.origin_ns;
+        u64::try_from(ns).unwrap_or(0)
     }
 
     /// Finds the lines of the call sites of a rank.
@@ -589,9 +622,7 @@ impl<'a> RankTrace<'a> {
     }
 
     fn ns(&self, ticks: u64) -> u64 {
-        let clock = &self.header.clock;
-        let ns = self.run.on_first_clock(&clock.host, clock.ns(ticks)) - self.run.origin_ns;
-        u64::try_from(ns).unwrap_or(0)
+        self.run.ns(self.header, ticks)
     }
 
     /// By event, what its call does with messages that have an arrow.

@@ -1,6 +1,8 @@
 //! What the charts of a page show, as typed data: which numbers, in which order. The renderer decides on width,
 //! height and colours.
 
+use std::ops::Range;
+
 use gyan_results::Unit;
 
 use crate::document::value::{Amount, Value};
@@ -38,6 +40,7 @@ pub(crate) enum Picture<'a> {
     Bands(Bands),
     Spans(Spans<'a>),
     Curves(Curves<'a>),
+    Timeline(TimelineRows<'a>),
 }
 
 /// Bars with the same divisions, all on one scale.
@@ -205,4 +208,46 @@ pub(crate) struct At {
     pub(crate) low: f64,
     pub(crate) value: f64,
     pub(crate) high: f64,
+}
+
+/// What ranks did in a window of the run: a row for each, of equal cells of time.
+pub(crate) struct TimelineRows<'a> {
+    pub(crate) length_s: f64,
+    /// How many cells a row has.
+    pub(crate) cells: usize,
+    pub(crate) rows: Vec<TimelineRow<'a>>,
+    pub(crate) messages: Vec<MessageLine<'a>>,
+}
+
+pub(crate) struct TimelineRow<'a> {
+    pub(crate) rank: u32,
+    /// The row as a whole.
+    pub(crate) says: Value<'a>,
+    /// In their order; what is between them is the program's own code.
+    pub(crate) marks: Vec<TimelineMark<'a>>,
+}
+
+/// A call, or several.
+pub(crate) struct TimelineMark<'a> {
+    pub(crate) cells: Range<usize>,
+    pub(crate) kind: MarkKind,
+    pub(crate) name: Value<'a>,
+}
+
+/// How a mark is drawn.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum MarkKind {
+    /// It waits for another rank.
+    Waiting,
+    /// Functions that several ranks of a communicator call together.
+    Collective,
+    /// Any other function of MPI.
+    OtherCall,
+}
+
+/// A message from one row to another one: the number of the row, and the part of the window that has passed.
+pub(crate) struct MessageLine<'a> {
+    pub(crate) from: (usize, f64),
+    pub(crate) to: (usize, f64),
+    pub(crate) name: Value<'a>,
 }

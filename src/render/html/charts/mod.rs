@@ -9,6 +9,7 @@ mod histogram;
 mod matrix;
 mod ranks;
 mod spans;
+mod timeline;
 mod tree;
 
 use std::fmt::Write as _;
@@ -44,6 +45,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
                 Picture::Spans(spans) => (spans::drawn(spans, of, id)),
                 Picture::Curves(curves) => (curves::drawn(curves, of, id)),
                 Picture::Bands(bands) => (bands::drawn(bands, of, id)),
+                Picture::Timeline(rows) => (timeline::drawn(rows, of, id)),
             }
             @if !of.notes.is_empty() {
                 ul.notes { @for note in &of.notes { li { (value(note)) } } }
