@@ -11,9 +11,10 @@ use gyan_results::TimelineSelection;
 use crate::cli::{SizeLimit, TimelineOptions};
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside, temporary_directory_beside};
+use crate::print::listing;
 use crate::timeline::{ClockAlignment, Timelines, WrittenEvents, recorded};
 use crate::words::seconds;
-use crate::{DONE, INCOMPLETE, output, say};
+use crate::{DONE, INCOMPLETE, answers, output, say};
 
 /// What the end of the file's name asks for.
 #[derive(Clone, Copy)]
@@ -42,7 +43,25 @@ impl TraceFormat {
 }
 
 pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
-    let file = &options.output;
+    match &options.output {
+        Some(file) => write_trace(options, file),
+        None => show_waits(options),
+    }
+}
+
+/// Which calls wait, how long and for whom.
+fn show_waits(options: &TimelineOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
+    let mut bad = Vec::new();
+    let run = Timelines::open(&options.directory, &mut bad)?;
+    let failed = |error: io::Error| Error::io(&options.directory, &error, "try again");
+    let waits = run.waits().map_err(failed)?;
+    warn_of(&run, &bad);
+    listing(format, &answers::timeline_waits(&waits), &waits)?;
+    Ok(if bad.is_empty() { DONE } else { INCOMPLETE })
+}
+
+fn write_trace(options: &TimelineOptions, file: &Path) -> Result<u8, Error> {
     let format = TraceFormat::from_name(file);
     let archive = ArchiveParts::new(file);
     match format {
@@ -67,7 +86,7 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
         put(temporary, file, options.force).map_err(failed)?;
         written
     };
-    say::warn_of(bad.iter(), |more| format!("{more} more timelines not read"));
+    warn_of(&run, &bad);
     say_what_is_in_it(&run, file, format, written)?;
     if unknown_communicators > 0 {
         output::say(format_args!(
@@ -78,14 +97,10 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
     Ok(if bad.is_empty() { DONE } else { INCOMPLETE })
 }
 
-fn say_what_is_in_it(
-    run: &Timelines,
-    file: &Path,
-    format: TraceFormat,
-    written: WrittenEvents,
-) -> Result<(), Error> {
-    let alignment = run.alignment();
-    match alignment {
+/// `bad`: timelines that could not be read.
+fn warn_of(run: &Timelines, bad: &[String]) {
+    say::warn_of(bad.iter(), |more| format!("{more} more timelines not read"));
+    match run.alignment() {
         ClockAlignment::Unknown => say::warn(
             "the clocks of the hosts cannot be compared, as neither messages nor collective operations in which each rank waits \
              for all others are known between all of them: times of different hosts do not belong together",
@@ -96,6 +111,14 @@ fn say_what_is_in_it(
         ),
         ClockAlignment::OneHost | ClockAlignment::Within { .. } => {}
     }
+}
+
+fn say_what_is_in_it(
+    run: &Timelines,
+    file: &Path,
+    format: TraceFormat,
+    written: WrittenEvents,
+) -> Result<(), Error> {
     let WrittenEvents { calls, left_out, lost, received, arrows } = written;
     output::say(format_args!(
         "the latest {calls} calls of {} ranks in {}; to look at it: {}",
@@ -103,7 +126,7 @@ fn say_what_is_in_it(
         file.display(),
         format.viewer(file)
     ))?;
-    if let ClockAlignment::Within { hosts, error_ns } = alignment {
+    if let ClockAlignment::Within { hosts, error_ns } = run.alignment() {
         let error = seconds(error_ns as f64 / 1e9);
         output::say(format_args!("the clocks of {hosts} hosts agree within {error}"))?;
     }

@@ -8,7 +8,7 @@
 //! such as a receive from any rank whose status was ignored, ends the counting. Messages for which this does not say for certain
 //! which is which are left out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gyan_results::{
     Ending, MessageDirection, TimelineEvent, TimelineHeader, TimelineKind, TimelinePeer,
@@ -566,20 +566,22 @@ const TIMES_AT_MOST: usize = 1 << 26;
 /// one is not known.
 pub(super) struct SentTimes(HashMap<u64, (usize, Vec<u64>)>);
 
-impl SentTimes {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+/// The number of the stream of an arrow's message, and which of its messages that is.
+pub(super) fn in_stream(arrow: u64) -> (u64, usize) {
+    (arrow >> STREAM_BIT, usize::try_from(arrow & ORDINAL_MASK).unwrap_or(usize::MAX))
+}
 
-    /// Whether the message of an arrow is one of these.
-    pub(super) fn has(&self, arrow: u64) -> bool {
-        self.0.contains_key(&(arrow >> STREAM_BIT))
+impl SentTimes {
+    /// The numbers of the streams.
+    pub(super) fn streams(&self) -> BTreeSet<u64> {
+        self.0.keys().copied().collect()
     }
 
     /// The sender of a message, and when it was sent.
     pub(super) fn get_mut(&mut self, arrow: u64) -> Option<(usize, &mut u64)> {
-        let (sender, times) = self.0.get_mut(&(arrow >> STREAM_BIT))?;
-        let time = times.get_mut(usize::try_from(arrow & ORDINAL_MASK).ok()?)?;
+        let (stream, ordinal) = in_stream(arrow);
+        let (sender, times) = self.0.get_mut(&stream)?;
+        let time = times.get_mut(ordinal)?;
         Some((*sender, time))
     }
 }

@@ -9,6 +9,7 @@ mod limited;
 mod messages;
 mod otf2;
 mod perfetto;
+mod totals;
 mod waits;
 mod window;
 
@@ -28,10 +29,11 @@ use rayon::prelude::*;
 use self::chrome::ChromeEvents;
 use self::clocks::{ClockBounds, HostClock};
 use self::limited::LimitedFile;
-use self::messages::{Arrows, OwnMessage, RankMessages, SentTimes};
+use self::messages::{Arrows, OwnMessage, RankMessages, in_stream};
 use self::perfetto::Packets;
-use self::waits::Communicators;
+pub(crate) use self::totals::{FunctionWaits, TimelineWaits};
 pub(crate) use self::waits::WaitState;
+use self::waits::{Communicators, TimedEvents};
 pub(crate) use self::window::{TimelineWindow, WindowLimits, WindowRow, WindowSpan};
 use crate::error::{Error, reason};
 use crate::symbols::Symbols;
@@ -385,53 +387,52 @@ impl Timelines {
         let mut bounds = ClockBounds::default();
         let clock = |rank: usize| self.clock_numbers.get(rank).copied().unwrap_or(0);
         let mut sent = self.arrows.times_between(|from, to| clock(from) != clock(to));
-        if sent.is_empty() {
+        let streams = sent.streams();
+        if streams.is_empty() {
             return Ok(bounds);
         }
         for direction in [MessageDirection::Sent, MessageDirection::Received] {
-            for (number, ranks) in self.ranks.chunks(at_a_time()).enumerate() {
-                let times: Vec<io::Result<Vec<(u64, u64)>>> = ranks
-                    .par_iter()
-                    .map(|rank| self.times_of_arrows(*rank, direction, &sent))
-                    .collect();
-                for (rank, times) in (number * at_a_time()..).zip(times) {
-                    for (arrow, ns) in times? {
-                        let Some((sender, sent_ns)) = sent.get_mut(arrow) else { continue };
-                        match direction {
-                            MessageDirection::Sent => *sent_ns = ns,
-                            MessageDirection::Received if *sent_ns > 0 => {
-                                bounds.was_before((clock(sender), *sent_ns), (clock(rank), ns));
-                            }
-                            MessageDirection::Received => {}
+            let mut place = 0;
+            let look = |rank: &TimedEvents| self.times_of_arrows(rank, direction, &streams);
+            self.each(&self.ranks, look, |times| {
+                for (arrow, ns) in times {
+                    let Some((sender, sent_ns)) = sent.get_mut(arrow) else { continue };
+                    match direction {
+                        MessageDirection::Sent => *sent_ns = ns,
+                        MessageDirection::Received if *sent_ns > 0 => {
+                            bounds.was_before((clock(sender), *sent_ns), (clock(place), ns));
                         }
+                        MessageDirection::Received => {}
                     }
                 }
-            }
+                place += 1;
+            })?;
         }
         Ok(bounds)
     }
 
-    /// When the messages of a rank were sent, or received, on its clock, in ns: by the number of the arrow.
+    /// When the messages of a rank in these streams were sent, or received, on its clock, in ns: by the number of the arrow.
     fn times_of_arrows(
         &self,
-        rank: u32,
+        rank: &TimedEvents,
         direction: MessageDirection,
-        sent: &SentTimes,
-    ) -> io::Result<Vec<(u64, u64)>> {
-        let (header, events) = self.read(rank)?;
-        let messages = RankMessages::of(&header, &events);
-        let arrows = self.arrows.of(&messages).into_iter();
+        streams: &BTreeSet<u64>,
+    ) -> Vec<(u64, u64)> {
+        let arrows = self.arrows.of(rank.messages).into_iter();
         let time = |(message, arrow): (&OwnMessage, Option<u64>)| {
-            let arrow = arrow.filter(|arrow| message.direction == direction && sent.has(*arrow))?;
-            let event = events.get(message.arrow_at()?)?;
+            let arrow = arrow.filter(|arrow| {
+                message.direction == direction && streams.contains(&in_stream(*arrow).0)
+            })?;
+            let event = rank.events.get(message.arrow_at()?)?;
             let ticks = match direction {
                 MessageDirection::Sent => event.begun,
                 MessageDirection::Received => event.begun + event.took,
             };
-            Some((arrow, header.clock.ns(ticks)))
+            Some((arrow, rank.header.clock.ns(ticks)))
         };
-        Ok(arrows.filter_map(time).collect())
+        arrows.filter_map(time).collect()
     }
+
     /// How the clocks of hosts were brought together.
     pub(crate) fn alignment(&self) -> ClockAlignment {
         match self.clocks.len() {

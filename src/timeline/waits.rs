@@ -10,8 +10,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use gyan_results::{MessageDirection, TimelineEvent, TimelineHeader, TimelineKind};
+use serde::Serialize;
 
-use super::messages::{Arrows, Countable, RankMessages, communicator, number};
+use super::messages::{Arrows, Countable, RankMessages, communicator, in_stream, number};
 
 /// Collectives that no rank leaves before all have begun them. Not those in which each rank has a count of its own: with a count of
 /// zero a rank need not wait.
@@ -51,7 +52,8 @@ fn base(function: &str) -> &str {
 }
 
 /// What a call waits for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum WaitState {
     LateSender,
     LateReceiver,
@@ -301,11 +303,6 @@ pub(super) struct Begins {
 
 /// In place of a time that is not known.
 const UNKNOWN: u64 = u64::MAX;
-
-/// The number of a message's stream, and its own in that.
-fn in_stream(arrow: u64) -> (u64, usize) {
-    (arrow >> 32, usize::try_from(arrow & 0xffff_ffff).unwrap_or(usize::MAX))
-}
 
 fn side(direction: MessageDirection) -> usize {
     match direction {

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::messages::RankMessages;
 use super::waits::{Begins, CallWait, TimedEvents, WaitState};
-use super::{RankTrace, Timelines};
+use super::{RankTrace, Timelines, at_a_time};
 
 /// How many calls of an average rank the window has.
 const CALLS: u64 = 200;
@@ -215,21 +215,21 @@ impl WindowGrid {
 
 /// What the first reading says of a run.
 #[derive(Default)]
-struct RunSeen {
-    begins: Begins,
+pub(super) struct RunSeen {
+    pub(super) begins: Begins,
     run_ns: u64,
-    calls: u64,
+    pub(super) calls: u64,
 }
 
 impl Timelines {
     /// Looks at each of these ranks, in their order.
-    fn each<T: Send>(
+    pub(super) fn each<T: Send>(
         &self,
         ranks: &[u32],
         look: impl Fn(&TimedEvents) -> T + Sync,
         mut take: impl FnMut(T),
     ) -> io::Result<()> {
-        for ranks in ranks.chunks(rayon::current_num_threads()) {
+        for ranks in ranks.chunks(at_a_time()) {
             let seen = ranks.par_iter().map(|rank| {
                 let (header, events) = self.read(*rank)?;
                 let messages = RankMessages::of(&header, &events);
@@ -307,7 +307,7 @@ impl Timelines {
     }
 
     /// When calls began that others may wait for, how long the run was, and how many calls there were.
-    fn seen(&self) -> io::Result<RunSeen> {
+    pub(super) fn seen(&self) -> io::Result<RunSeen> {
         let mut all = RunSeen::default();
         let look = |rank: &TimedEvents| {
             let calls =

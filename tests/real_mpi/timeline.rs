@@ -12,6 +12,7 @@ use gyan_results::{
 };
 use serde_json::Value;
 
+use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
     BED, MPICH, Mpi, OPENMPI, Profiled, comes_true, counts, gyan, only_run_directory, python_with,
@@ -800,4 +801,46 @@ fn run_page(directory: &Path) -> String {
     let outcome = run(gyan().args(["report", "--format", "html"]).arg(directory));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     outcome.stdout
+}
+
+/// The program knows how long its ranks wait by definition. What gyan says of all calls is that, and what it says of the few calls that
+/// it compares without a timeline agrees within its error.
+#[test]
+fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls() {
+    for mpi in EACH {
+        let program = mpi.compiled("delayed", &[]);
+        let run = Profiled::preloaded(mpi, 2, &program, &["4000"], &[("GYAN_TIMELINE", "4MiB")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = self::run(gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]));
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        let exact: Value = serde_json::from_str(&said.stdout).unwrap();
+        let summary = summary(&run.profiles());
+        let messages = summary.message_waiting.as_ref().unwrap();
+        let collective = summary.waiting.iter().find(|of| of.function == "MPI_Allreduce").unwrap();
+        let late_senders = (messages.late_senders_s, messages.late_senders_error_s.unwrap());
+        // By how much longer a rank takes than the other one, which is a little more than until the other one begins.
+        let meetings = (collective.waiting_s, collective.waiting_error_s.unwrap());
+        for (state, (sampled_s, error_s), off) in
+            [("late_sender", late_senders, 0.02), ("collective", meetings, 0.1)]
+        {
+            let waits = exact["waits"].as_array().unwrap();
+            let of_state =
+                waits.iter().find(|of| of["state"] == state && of["function"] != "MPI_Sendrecv");
+            let function = of_state.unwrap()["function"].as_str().unwrap();
+            let exact_s = of_state.unwrap()["waiting_s"].as_f64().unwrap();
+            let line = run.outcome.stdout.lines().find_map(|line| line.strip_prefix(function));
+            let truth_s: f64 = line.unwrap().trim().parse().unwrap();
+            // A rank may lose its processor between reading its clock and its call.
+            assert!(
+                (exact_s - truth_s).abs() < 0.05 * truth_s + 0.02,
+                "{mpi:?}: {exact_s} {truth_s}"
+            );
+            let apart_s = (exact_s - sampled_s).abs();
+            assert!(
+                apart_s < 4.0 * error_s + off * exact_s + 0.02,
+                "{mpi:?} {function}: {exact_s} {sampled_s} +- {error_s}"
+            );
+            println!("{mpi:?} {function}: {truth_s} {exact_s} {sampled_s} +- {error_s}");
+        }
+    }
 }

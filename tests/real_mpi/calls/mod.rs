@@ -16,5 +16,5 @@ mod phases;
 mod sessions;
 mod sites;
 mod traffic;
-mod waiting;
+pub(crate) mod waiting;
 pub(crate) mod waits;

@@ -75,7 +75,7 @@ fn seen(of: &BTreeMap<u32, Times>, call: usize) -> Seen {
     }
 }
 
-pub(super) fn summary(profiles: &[RankProfile]) -> Summary {
+pub(crate) fn summary(profiles: &[RankProfile]) -> Summary {
     let mut reduction = Reduction::default();
     for profile in profiles {
         reduction.add(&rank_file_name(profile.rank), profile);

@@ -1,0 +1,128 @@
+//! How long do the ranks wait in which function, for what and for whom? All waits of a timeline, by definition.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use gyan_results::TimelineKind;
+use serde::Serialize;
+
+use super::Timelines;
+use super::waits::{TimedEvents, WaitState};
+
+/// The waits of all ranks of a timeline, the longest first. They are exact, of the calls that are in it.
+#[derive(Debug, Serialize)]
+pub(crate) struct TimelineWaits {
+    pub(crate) ranks: usize,
+    pub(crate) calls: u64,
+    /// How many events were overwritten.
+    pub(crate) lost: u64,
+    pub(crate) waits: Vec<FunctionWaits>,
+}
+
+/// The waits of one kind in one function.
+#[derive(Debug, Serialize)]
+pub(crate) struct FunctionWaits {
+    pub(crate) function: String,
+    pub(crate) state: WaitState,
+    /// How many calls of the function wait so, and how long, in s.
+    pub(crate) waits: u64,
+    pub(crate) waiting_s: f64,
+    /// How long all calls of the function take, in s.
+    pub(crate) time_s: f64,
+    /// By the rank that waits and the one that it waits for, in `MPI_COMM_WORLD`, the longest first.
+    pub(crate) pairs: Vec<WaitingPair>,
+}
+
+/// How long a rank waits for another one.
+#[derive(Debug, Serialize)]
+pub(crate) struct WaitingPair {
+    pub(crate) rank: u32,
+    pub(crate) late_rank: u32,
+    pub(crate) waits: u64,
+    pub(crate) waiting_s: f64,
+}
+
+/// Calls and ns.
+type Sum = (u64, u64);
+
+/// By function, kind, and rank that is late.
+type WaitsOfRank = BTreeMap<(String, WaitState, u32), Sum>;
+
+impl Timelines {
+    /// All waits.
+    ///
+    /// # Errors
+    /// If a file cannot be read any more.
+    pub(crate) fn waits(&self) -> io::Result<TimelineWaits> {
+        let seen = self.seen()?;
+        let look = |rank: &TimedEvents| {
+            let mut waits = WaitsOfRank::new();
+            for wait in rank.waits(&self.arrows, &self.communicators, &seen.begins) {
+                let Some(function) = rank.events.get(wait.at).and_then(|call| rank.function(call))
+                else {
+                    continue;
+                };
+                let key = (function.to_owned(), wait.state, wait.late.rank);
+                let sum = waits.entry(key).or_default();
+                *sum = (sum.0 + 1, sum.1 + (wait.until_ns - wait.from_ns));
+            }
+            (rank.header.rank, waits, time_in_functions(rank))
+        };
+        let mut pairs: BTreeMap<(String, WaitState), BTreeMap<(u32, u32), Sum>> = BTreeMap::new();
+        let mut times: BTreeMap<String, u64> = BTreeMap::new();
+        self.each(&self.ranks, look, |(rank, waits, of_rank)| {
+            for ((function, state, late), sum) in waits {
+                pairs.entry((function, state)).or_default().insert((rank, late), sum);
+            }
+            for (function, ns) in of_rank {
+                *times.entry(function).or_default() += ns;
+            }
+        })?;
+        let of_function = |((function, state), pairs): ((String, WaitState), BTreeMap<_, Sum>)| {
+            let time_s = seconds(times.get(&function).copied().unwrap_or(0));
+            FunctionWaits {
+                state,
+                waits: pairs.values().map(|sum| sum.0).sum(),
+                waiting_s: seconds(pairs.values().map(|sum| sum.1).sum()),
+                time_s,
+                function,
+                pairs: longest_first(pairs),
+            }
+        };
+        let mut waits: Vec<FunctionWaits> = pairs.into_iter().map(of_function).collect();
+        waits.sort_by(|one, other| other.waiting_s.total_cmp(&one.waiting_s));
+        let (ranks, calls, lost) = (self.ranks.len(), seen.calls, self.lost);
+        Ok(TimelineWaits { ranks, calls, lost, waits })
+    }
+}
+
+fn longest_first(pairs: BTreeMap<(u32, u32), Sum>) -> Vec<WaitingPair> {
+    let pair = |((rank, late_rank), (waits, ns))| WaitingPair {
+        rank,
+        late_rank,
+        waits,
+        waiting_s: seconds(ns),
+    };
+    let mut pairs: Vec<WaitingPair> = pairs.into_iter().map(pair).collect();
+    pairs.sort_by(|one, other| other.waiting_s.total_cmp(&one.waiting_s));
+    pairs
+}
+
+/// How long the calls of each function took, in ns.
+fn time_in_functions(rank: &TimedEvents) -> BTreeMap<String, u64> {
+    let mut times: BTreeMap<String, u64> = BTreeMap::new();
+    for event in rank.events.iter().filter(|event| matches!(event.kind, TimelineKind::Call(_))) {
+        let Some(function) = rank.function(event) else { continue };
+        let (begun, ended) = rank.span_ns(event);
+        if let Some(time) = times.get_mut(function) {
+            *time += ended - begun;
+        } else {
+            times.insert(function.to_owned(), ended - begun);
+        }
+    }
+    times
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
