@@ -30,12 +30,12 @@ pub(crate) struct FunctionWaits {
     /// How long all calls of the function take, in s.
     pub(crate) time_s: f64,
     /// By the rank that waits and the one that it waits for, in `MPI_COMM_WORLD`, the longest first.
-    pub(crate) pairs: Vec<WaitingPair>,
+    pub(crate) pairs: Vec<RankPairWaits>,
 }
 
 /// How long a rank waits for another one.
 #[derive(Debug, Serialize)]
-pub(crate) struct WaitingPair {
+pub(crate) struct RankPairWaits {
     pub(crate) rank: u32,
     pub(crate) late_rank: u32,
     pub(crate) waits: u64,
@@ -96,14 +96,14 @@ impl Timelines {
     }
 }
 
-fn longest_first(pairs: BTreeMap<(u32, u32), Sum>) -> Vec<WaitingPair> {
-    let pair = |((rank, late_rank), (waits, ns))| WaitingPair {
+fn longest_first(pairs: BTreeMap<(u32, u32), Sum>) -> Vec<RankPairWaits> {
+    let pair = |((rank, late_rank), (waits, ns))| RankPairWaits {
         rank,
         late_rank,
         waits,
         waiting_s: seconds(ns),
     };
-    let mut pairs: Vec<WaitingPair> = pairs.into_iter().map(pair).collect();
+    let mut pairs: Vec<RankPairWaits> = pairs.into_iter().map(pair).collect();
     pairs.sort_by(|one, other| other.waiting_s.total_cmp(&one.waiting_s));
     pairs
 }
