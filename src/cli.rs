@@ -541,7 +541,7 @@ Examples:
   gyan timeline gyan-app-1234               which of them waited, how long and for whom
   gyan timeline gyan-app-1234 -o app.pftrace   for https://ui.perfetto.dev
   gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces
-  gyan timeline gyan-app-1234 -o app.otf2   for Vampir and other tools that read OTF2")]
+  gyan timeline gyan-app-1234 -o trace.otf2   for Vampir and other tools that read OTF2")]
 pub(crate) struct TimelineOptions {
     /// The run directory
     #[arg(value_name = "DIR")]

@@ -187,7 +187,7 @@ impl ArchiveParts<'_> {
         }
         let why = "already exists, where the events of the archive would be";
         let remedy = if force {
-            "name another file, as it holds other files too"
+            "name another file, as that is not the directory of an archive"
         } else {
             "name another file, or --force to replace an archive"
         };

@@ -593,12 +593,13 @@ mod tests {
     use super::*;
 
     const FUNCTIONS: [&str; 6] =
-        ["MPI_Send", "MPI_Recv", "MPI_Irecv", "MPI_Wait", "MPI_Improbe", "MPI_Barrier"];
+        ["MPI_Send", "MPI_Recv", "MPI_Irecv", "MPI_Wait", "MPI_Improbe", "MPI_Isend"];
     const SEND: u16 = 0;
     const RECV: u16 = 1;
     const IRECV: u16 = 2;
     const WAIT: u16 = 3;
     const IMPROBE: u16 = 4;
+    const ISEND: u16 = 5;
 
     fn header(rank: u32, total: Option<(MessageDirection, u64)>) -> TimelineHeader {
         let world = TimelineCommunicator {
@@ -725,6 +726,20 @@ mod tests {
         let events = [posted, wait, event(TimelineKind::Completes, TimelinePeer::None, 9)];
         let [message] = RankMessages::of(&header(1, None), &events).known[..] else { panic!() };
         assert_eq!((message.begun_in, message.ended_in), (0, Some(1)));
+    }
+
+    #[test]
+    fn sends_that_share_a_request_are_each_completed_once() {
+        // MPICH gives small messages that are sent at once the same request.
+        let sends = event(TimelineKind::Call(ISEND), TimelinePeer::Rank(1), 9);
+        let wait =
+            TimelineEvent { begun: 1, ..event(TimelineKind::Call(WAIT), TimelinePeer::None, 0) };
+        let ends = event(TimelineKind::Completes, TimelinePeer::None, 9);
+        let events = [sends, sends, wait, ends, ends];
+        let known = RankMessages::of(&header(0, None), &events).known;
+        let ends: Vec<_> =
+            known.iter().map(|message| (message.begun_in, message.ended_in)).collect();
+        assert_eq!(ends, [(0, Some(2)), (1, Some(2))]);
     }
 
     #[test]

@@ -197,6 +197,9 @@ struct EventRead {
     rest: String,
 }
 
+/// The ranks that send and receive a message, the communicator, its tag and its length.
+type MessageRead<'a> = (u64, u64, &'a str, u64, u64);
+
 impl EventRead {
     /// The locations of a rank are numbered so that the low half is the rank.
     fn rank(&self) -> u32 {
@@ -219,8 +222,7 @@ impl EventRead {
         value.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// The ranks that send and receive a message, the communicator, its tag and its length.
-    fn message(&self) -> (u64, u64, &str, u64, u64) {
+    fn message(&self) -> MessageRead<'_> {
         let own = u64::from(self.rank());
         let (from, to) = if self.name.ends_with("SEND") {
             (own, self.number("Receiver"))
@@ -255,7 +257,7 @@ fn archive_is_sound(events: &[EventRead]) -> BTreeMap<(u32, &str), u64> {
     let mut open: BTreeMap<u64, (u64, Vec<&str>)> = BTreeMap::new();
     let mut enters: BTreeMap<(u32, &str), u64> = BTreeMap::new();
     let mut requests: BTreeSet<(u32, u64, bool)> = BTreeSet::new();
-    let mut messages: BTreeMap<(u64, u64, &str, u64, u64), [Vec<u64>; 2]> = BTreeMap::new();
+    let mut messages: BTreeMap<MessageRead, [Vec<u64>; 2]> = BTreeMap::new();
     for event in events {
         let (time, regions) = open.entry(event.location).or_default();
         assert!(event.time >= *time, "{event:?}");
@@ -419,7 +421,7 @@ fn timeline_in_otf2_says_what_to_install_and_replaces_archives_only() {
     let other = PathBuf::from(format!("{}.otf2", profiled.directory.display()));
     let outcome = export(&other, &["--force"], Path::new(""));
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("holds other files"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("not the directory of an archive"), "{}", outcome.stderr);
     assert!(profiled.directory.join(timeline_file_name(0)).exists() && !other.exists());
 }
 

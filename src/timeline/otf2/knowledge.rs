@@ -223,3 +223,61 @@ impl JobKnowledge {
         !self.unfinished.contains(&arrow)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of each message of a stream, as they were gathered in this order of their numbers.
+    fn sizes(gathered: &[(u64, u64)], asked: &[u64]) -> Vec<u64> {
+        let run = |&(first, bytes): &(u64, u64)| SizeRun { first, bytes };
+        let knowledge = JobKnowledge {
+            communicators: BTreeMap::new(),
+            incomplete: 0,
+            sizes: HashMap::from([(5, gathered.iter().map(run).collect())]),
+            unfinished: HashSet::new(),
+            functions: BTreeSet::new(),
+            phases: BTreeSet::new(),
+        };
+        asked.iter().map(|ordinal| knowledge.bytes(5 << 32 | ordinal)).collect()
+    }
+
+    #[test]
+    fn messages_have_the_size_of_the_run_that_they_are_in() {
+        // Numbers rise if they are counted from the start, and fall if from the end.
+        assert_eq!(sizes(&[(0, 8), (3, 16)], &[0, 2, 3, 9]), [8, 8, 16, 16]);
+        assert_eq!(sizes(&[(9, 8), (3, 16)], &[9, 4, 3, 0]), [8, 8, 16, 16]);
+        assert_eq!(sizes(&[(4, 8)], &[4, 0]), [8, 8]);
+        assert_eq!(sizes(&[], &[0]), [0]);
+    }
+
+    /// A communicator of three ranks, of which these are known with how many collective operations they have.
+    fn partial(ranks: &[(u32, u64)], from_start: bool, from_end: bool) -> PartialCommunicator {
+        let countable = Countable { from_start, from_end };
+        let rank = |&(rank, collectives): &(u32, u64)| {
+            (rank, CommunicatorRank { world: 10 + rank, countable, collectives })
+        };
+        let ranks = ranks.iter().map(rank).collect();
+        PartialCommunicator { name: String::new(), size: 3, ranks }
+    }
+
+    #[test]
+    fn a_communicator_is_whole_with_all_of_its_ranks() {
+        assert!(!partial(&[(0, 1), (2, 1)], true, true).is_whole());
+        let whole = partial(&[(2, 1), (0, 1), (1, 1)], true, true);
+        assert!(whole.is_whole());
+        assert_eq!(whole.whole(0).ranks, [10, 11, 12]);
+    }
+
+    #[test]
+    fn collective_operations_that_some_rank_lacks_are_left_out() {
+        let ranks = [(0, 3), (1, 2), (2, 5)];
+        let of_all = |from_start, from_end| {
+            let known = partial(&ranks, from_start, from_end).whole(0);
+            (0..5).map(|before| known.is_of_all(12, before)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_all(true, false), [true, true, false, false, false]);
+        assert_eq!(of_all(false, true), [false, false, false, true, true]);
+        assert_eq!(of_all(false, false), [false; 5]);
+    }
+}

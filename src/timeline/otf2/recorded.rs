@@ -206,3 +206,39 @@ impl TraceWriter for RankRecord<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_that_changes_inside_of_a_call_changes_behind_it() {
+        let call = |begun_ns, ended_ns| RecordedCall {
+            begun_ns,
+            ended_ns,
+            region: 1,
+            called_at: None,
+            first: Vec::new(),
+            last: vec![ArchiveEvent::SendCompleted { request: 7 }],
+        };
+        let phase = |begun_ns, ended_ns| RecordedPhase { begun_ns, ended_ns, region: 2 };
+        let [enter, enter_phase] =
+            [1, 2].map(|region| ArchiveEvent::Enter { region, called_at: None });
+        let [leave, leave_phase] = [1, 2].map(|region| ArchiveEvent::Leave { region });
+        let ended = ArchiveEvent::SendCompleted { request: 7 };
+        let events = in_order(vec![call(10, 20), call(30, 40)], vec![phase(5, 15), phase(25, 50)]);
+        let expected = [
+            (5, enter_phase),
+            (10, enter),
+            (20, ended),
+            (20, leave),
+            (20, leave_phase),
+            (25, enter_phase),
+            (30, enter),
+            (40, ended),
+            (40, leave),
+            (50, leave_phase),
+        ];
+        assert_eq!(events, expected);
+    }
+}
