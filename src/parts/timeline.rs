@@ -7,12 +7,12 @@ use crate::document::page::PageBlock;
 use crate::document::page::pictures::{
     Chart, MarkKind, MessageLine, Picture, TimelineMark, TimelineRow, TimelineRows,
 };
-use crate::document::value::{InUnit, bytes, integer, line, row, seconds, share};
+use crate::document::value::{Amount, InUnit, bytes, integer, line, row, seconds, share};
 use crate::document::{Kind, Section, Value, column, numbers, plural};
 use crate::findings::is_collective;
 use crate::input::source::Source;
 use crate::timeline::{
-    TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow, WindowSpan, files_in,
+    TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow, WindowSpan, files_in, recorded,
 };
 
 /// Only on the page.
@@ -60,17 +60,16 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
     let is_whole = length_ns >= window.run_ns;
     block.says.push(line![
         if is_whole {
-            "All of the run: "
+            "All that was recorded: from "
         } else {
-            "The part of the run in which ranks wait longest: "
+            "The part of what was recorded in which ranks wait longest: from "
         },
-        "from ",
         moment(window.from_ns, length_ns),
         " to ",
         moment(window.to_ns, length_ns),
-        " after the first event, of ",
-        of_ns(window.run_ns),
-        " recorded; ",
+        " after the first event",
+        told((!is_whole).then(|| line![", of ", of_ns(window.run_ns)])),
+        "; ",
         ranks_shown(window.rows.len(), run.ranks.len()),
         "."
     ]);
@@ -91,7 +90,7 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
     block.with(false, [table(window)])
 }
 
-fn of_ns(ns: u64) -> crate::document::value::Amount {
+fn of_ns(ns: u64) -> Amount {
     seconds(ns as f64 * 1e-9)
 }
 
@@ -160,8 +159,7 @@ fn notes(run: &Timelines, window: &TimelineWindow, unread: usize) -> Vec<Value<'
         notes.push("a line is a message that its receiver waited for".into());
     }
     if let Some(selection) = &run.selection {
-        let text = crate::timeline::recorded(selection);
-        notes.push(text.into());
+        notes.push(recorded(selection).into());
     }
     if run.lost > 0 {
         notes.push(line![
