@@ -61,6 +61,8 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
     block.says.push(line![
         if is_whole {
             "All that was recorded: from "
+        } else if window.waited_in_run_ns == 0 {
+            "A part of the middle of what was recorded, as no rank waits for certain: from "
         } else {
             "The part of what was recorded in which ranks wait longest: from "
         },
@@ -159,7 +161,8 @@ fn notes(run: &Timelines, window: &TimelineWindow, unread: usize) -> Vec<Value<'
         notes.push("a line is a message that its receiver waited for".into());
     }
     if let Some(selection) = &run.selection {
-        notes.push(recorded(selection).into());
+        let outside = "; what was not recorded looks like the program's own code";
+        notes.push(line![recorded(selection), outside]);
     }
     if run.lost > 0 {
         notes.push(line![
@@ -202,12 +205,16 @@ fn picture(window: &TimelineWindow) -> TimelineRows<'static> {
     TimelineRows {
         length_s: length_ns as f64 * 1e-9,
         cells: window.cells,
-        rows: window.rows.iter().map(|row| drawn_row(row, length_ns)).collect(),
+        rows: window
+            .rows
+            .iter()
+            .map(|row| drawn_row(row, length_ns, (part(row.known_ns.0), part(row.known_ns.1))))
+            .collect(),
         messages: messages.collect(),
     }
 }
 
-fn drawn_row(row: &WindowRow, length_ns: u64) -> TimelineRow<'static> {
+fn drawn_row(row: &WindowRow, length_ns: u64, known: (f64, f64)) -> TimelineRow<'static> {
     let of_window = |ns: u64| share(ns as f64 / length_ns as f64);
     TimelineRow {
         rank: row.rank,
@@ -220,6 +227,7 @@ fn drawn_row(row: &WindowRow, length_ns: u64) -> TimelineRow<'static> {
             of_window(row.waited_ns),
             " waiting"
         ],
+        known,
         marks: row.spans.iter().map(mark).collect(),
     }
 }

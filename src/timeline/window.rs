@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::messages::RankMessages;
 use super::waits::{Begins, CallWait, TimedEvents, WaitState};
-use super::{RankTrace, Timelines};
+use super::{RankTrace, Timelines, lost};
 
 /// How many calls of an average rank the window has.
 const CALLS: u64 = 200;
@@ -57,6 +57,8 @@ pub(crate) struct TimelineWindow {
 /// What a rank does in the window.
 pub(crate) struct WindowRow {
     pub(crate) rank: u32,
+    /// From when until when it is known what the rank did.
+    pub(crate) known_ns: (u64, u64),
     /// In calls, those of several threads added up.
     pub(crate) in_mpi_ns: u64,
     pub(crate) waited_ns: u64,
@@ -363,9 +365,13 @@ impl Timelines {
         let (mut calls, mut messages) = (Vec::new(), Vec::new());
         let (mut in_mpi_ns, mut waited_ns) = (0, 0);
         let mut waited_for_ns: BTreeMap<u32, u64> = BTreeMap::new();
+        let first = rank.events.iter().map(|event| (rank.ns)(event.begun)).min();
+        let is_whole = lost(rank.header, rank.events) == 0;
+        let mut known_ns = (first.filter(|_| !is_whole).unwrap_or(0), 0);
         for (at, event) in rank.events.iter().enumerate() {
             let Some(function) = rank.function(event) else { continue };
             let (begun_ns, ended_ns) = rank.span_ns(event);
+            known_ns.1 = known_ns.1.max(ended_ns);
             if ended_ns < window.0 || begun_ns >= window.1 {
                 continue;
             }
@@ -396,7 +402,7 @@ impl Timelines {
         }
         let spans = grid.spans(&calls);
         let rank = rank.header.rank;
-        (WindowRow { rank, in_mpi_ns, waited_ns, waited_for_ns, spans }, messages)
+        (WindowRow { rank, known_ns, in_mpi_ns, waited_ns, waited_for_ns, spans }, messages)
     }
 }
 

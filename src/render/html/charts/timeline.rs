@@ -64,6 +64,9 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
         }
         ul.legend {
             li { (swatch("frame")) " the program's own code" }
+            @if rows.iter().any(|row| row.known != (0.0, 1.0)) {
+                li { (swatch("paper")) " before the first event that is left, or after the last one" }
+            }
             @if has(MarkKind::Collective) { li { (swatch("k1")) " collectives" } }
             @if has(MarkKind::OtherCall) { li { (swatch("k2")) " messages and other calls" } }
             @if has(MarkKind::Waiting) {
@@ -89,16 +92,19 @@ fn least_named(rows: &[TimelineRow]) -> usize {
 
 /// The name of a row, and its background: the program's own code.
 fn rank(marks: &mut String, row: &TimelineRow, noun: &str, (y, height): (f64, f64)) {
+    let (from, to) = row.known;
     let says = html! { title { (text(&row.says)) } }.into_string();
     // Writing to a string cannot fail.
     let _ = write!(
         marks,
         "<text class=\"rank\" x=\"{}\" y=\"{}\">{noun}{}{says}</text>\
-         <rect class=\"frame\" x=\"{LEFT}\" y=\"{}\" width=\"{WIDTH}\" height=\"{}\">{says}</rect>",
+         <rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{says}</rect>",
         LEFT - 6.0,
         y + height / 2.0 + 4.0,
         row.rank,
+        round(LEFT + from * WIDTH),
         y + 1.0,
+        round((to - from).max(0.0) * WIDTH),
         height - 2.0
     );
 }
@@ -202,7 +208,8 @@ mod tests {
     }
 
     fn row(rank: u32, marks: Vec<TimelineMark<'static>>) -> TimelineRow<'static> {
-        TimelineRow { rank, says: "rank 0: 12.3 % in MPI, 10.1 % waiting".into(), marks }
+        let says = "rank 0: 12.3 % in MPI, 10.1 % waiting".into();
+        TimelineRow { rank, says, known: (0.0, 1.0), marks }
     }
 
     fn picture(rows: Vec<TimelineRow<'static>>, cells: usize) -> String {
