@@ -30,6 +30,9 @@ const NAMED_AT_MOST: usize = 800;
 /// About how many times are named.
 const TICKS: f64 = 10.0;
 
+/// A part of the width that is not seen.
+const UNSEEN: f64 = 0.002;
+
 /// Each kind with its class.
 const KINDS: [(MarkKind, &str); 3] =
     [(MarkKind::OtherCall, "k2"), (MarkKind::Collective, "k1"), (MarkKind::Waiting, "waits")];
@@ -64,7 +67,7 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
         }
         ul.legend {
             li { (swatch("frame")) " the program's own code" }
-            @if rows.iter().any(|row| row.known != (0.0, 1.0)) {
+            @if rows.iter().any(|row| row.known.0 > UNSEEN || row.known.1 < 1.0 - UNSEEN) {
                 li { (swatch("paper")) " before the first event that is left, or after the last one" }
             }
             @if has(MarkKind::Collective) { li { (swatch("k1")) " collectives" } }
