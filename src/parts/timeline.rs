@@ -7,13 +7,13 @@ use crate::document::page::PageBlock;
 use crate::document::page::pictures::{
     Chart, MarkKind, MessageLine, Picture, TimelineMark, TimelineRow, TimelineRows,
 };
-use crate::document::value::{InUnit, bytes, integer, line, row, seconds, share};
+use crate::document::value::{Amount, InUnit, bytes, integer, line, row, seconds, share};
 use crate::document::{Kind, Section, Value, column, numbers, plural};
 use crate::findings::is_collective;
 use crate::input::source::Source;
 use crate::timeline::{
     ClockAlignment, TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow, WindowSpan,
-    files_in,
+    files_in, recorded,
 };
 
 /// Only on the page.
@@ -59,17 +59,18 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
     let is_whole = length_ns >= window.run_ns;
     block.says.push(line![
         if is_whole {
-            "All of the run: "
+            "All that was recorded: from "
+        } else if window.waited_in_run_ns == 0 {
+            "A part of the middle of what was recorded, as no rank waits for certain: from "
         } else {
-            "The part of the run in which ranks wait longest: "
+            "The part of what was recorded in which ranks wait longest: from "
         },
-        "from ",
         moment(window.from_ns, length_ns),
         " to ",
         moment(window.to_ns, length_ns),
-        " after the first event, of ",
-        of_ns(window.run_ns),
-        " recorded; ",
+        " after the first event",
+        told((!is_whole).then(|| line![", of ", of_ns(window.run_ns)])),
+        "; ",
         ranks_shown(window.rows.len(), run.ranks.len()),
         "."
     ]);
@@ -90,7 +91,7 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
     block.with(false, [table(window)])
 }
 
-fn of_ns(ns: u64) -> crate::document::value::Amount {
+fn of_ns(ns: u64) -> Amount {
     seconds(ns as f64 * 1e-9)
 }
 
@@ -159,8 +160,8 @@ fn notes(run: &Timelines, window: &TimelineWindow, unread: usize) -> Vec<Value<'
         notes.push("a line is a message that its receiver waited for".into());
     }
     if let Some(selection) = &run.selection {
-        let text = crate::timeline::recorded(selection);
-        notes.push(text.into());
+        let outside = "; what was not recorded looks like the program's own code";
+        notes.push(line![recorded(selection), outside]);
     }
     if run.lost > 0 {
         notes.push(line![
@@ -203,12 +204,16 @@ fn picture(window: &TimelineWindow) -> TimelineRows<'static> {
     TimelineRows {
         length_s: length_ns as f64 * 1e-9,
         cells: window.cells,
-        rows: window.rows.iter().map(|row| drawn_row(row, length_ns)).collect(),
+        rows: window
+            .rows
+            .iter()
+            .map(|row| drawn_row(row, length_ns, (part(row.known_ns.0), part(row.known_ns.1))))
+            .collect(),
         messages: messages.collect(),
     }
 }
 
-fn drawn_row(row: &WindowRow, length_ns: u64) -> TimelineRow<'static> {
+fn drawn_row(row: &WindowRow, length_ns: u64, known: (f64, f64)) -> TimelineRow<'static> {
     let of_window = |ns: u64| share(ns as f64 / length_ns as f64);
     TimelineRow {
         rank: row.rank,
@@ -221,6 +226,7 @@ fn drawn_row(row: &WindowRow, length_ns: u64) -> TimelineRow<'static> {
             of_window(row.waited_ns),
             " waiting"
         ],
+        known,
         marks: row.spans.iter().map(mark).collect(),
     }
 }

@@ -408,10 +408,11 @@ mod tests {
         TimelineEvent { request, ..TimelineEvent::new(TimelineKind::Completes, at) }
     }
 
-    /// The waits of each rank: place, state, from, until and the late rank.
-    fn waits_of(
-        ranks: &[(TimelineHeader, u64, Vec<TimelineEvent>)],
-    ) -> Vec<Vec<(usize, WaitState, u64, u64, u32)>> {
+    /// A wait: place, state, from, until and the late rank.
+    type FoundWait = (usize, WaitState, u64, u64, u32);
+
+    /// The waits of each rank.
+    fn waits_of(ranks: &[(TimelineHeader, u64, Vec<TimelineEvent>)]) -> Vec<Vec<FoundWait>> {
         let (mut arrows, mut communicators) = (Arrows::default(), Communicators::default());
         let messages: Vec<RankMessages> =
             ranks.iter().map(|(header, _, events)| RankMessages::of(header, events)).collect();
@@ -432,7 +433,9 @@ mod tests {
             })
             .collect();
         let mut begins = Begins::default();
-        timed.iter().for_each(|rank| begins.add(rank.begins(&arrows, &communicators)));
+        for rank in &timed {
+            begins.add(rank.begins(&arrows, &communicators));
+        }
         let each = |rank: &TimedEvents| {
             let waits = rank.waits(&arrows, &communicators, &begins).into_iter();
             waits.map(|of| (of.at, of.state, of.from_ns, of.until_ns, of.late.rank)).collect()
@@ -441,7 +444,7 @@ mod tests {
     }
 
     /// The same of ranks that lost nothing.
-    fn waits(events: &[&[TimelineEvent]]) -> Vec<Vec<(usize, WaitState, u64, u64, u32)>> {
+    fn waits(events: &[&[TimelineEvent]]) -> Vec<Vec<FoundWait>> {
         let size = u32::try_from(events.len()).unwrap();
         let ranks = (0..size).zip(events);
         let ranks: Vec<_> =

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::messages::RankMessages;
 use super::waits::{Begins, CallWait, TimedEvents, WaitState};
-use super::{RankTrace, Timelines, at_a_time};
+use super::{RankTrace, Timelines, at_a_time, lost};
 
 /// How many calls of an average rank the window has.
 const CALLS: u64 = 200;
@@ -57,6 +57,8 @@ pub(crate) struct TimelineWindow {
 /// What a rank does in the window.
 pub(crate) struct WindowRow {
     pub(crate) rank: u32,
+    /// From when until when it is known what the rank did.
+    pub(crate) known_ns: (u64, u64),
     /// In calls, those of several threads added up.
     pub(crate) in_mpi_ns: u64,
     pub(crate) waited_ns: u64,
@@ -363,9 +365,13 @@ impl Timelines {
         let (mut calls, mut messages) = (Vec::new(), Vec::new());
         let (mut in_mpi_ns, mut waited_ns) = (0, 0);
         let mut waited_for_ns: BTreeMap<u32, u64> = BTreeMap::new();
+        let first = rank.events.iter().map(|event| (rank.ns)(event.begun)).min();
+        let is_whole = lost(rank.header, rank.events) == 0;
+        let mut known_ns = (first.filter(|_| !is_whole).unwrap_or(0), 0);
         for (at, event) in rank.events.iter().enumerate() {
             let Some(function) = rank.function(event) else { continue };
             let (begun_ns, ended_ns) = rank.span_ns(event);
+            known_ns.1 = known_ns.1.max(ended_ns);
             if ended_ns < window.0 || begun_ns >= window.1 {
                 continue;
             }
@@ -396,7 +402,7 @@ impl Timelines {
         }
         let spans = grid.spans(&calls);
         let rank = rank.header.rank;
-        (WindowRow { rank, in_mpi_ns, waited_ns, waited_for_ns, spans }, messages)
+        (WindowRow { rank, known_ns, in_mpi_ns, waited_ns, waited_for_ns, spans }, messages)
     }
 }
 
@@ -422,6 +428,11 @@ fn worst_steps(waited: &[(u32, Vec<u64>)], span: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use gyan_results::{
+        TIMELINE_SCHEMA, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
+        timeline_file_name, write_timeline,
+    };
+
     use super::*;
     use crate::timeline::waits::LateCall;
 
@@ -478,5 +489,68 @@ mod tests {
         // All of it, and none of it.
         assert_eq!(worst_steps(&waited, 6), 0);
         assert_eq!(worst_steps(&[(0, vec![0; 5])], 1), 2);
+    }
+
+    /// The file of a rank in a run of `size` ranks, which calls `MPI_Barrier` for each of these spans of time.
+    fn file(rank: u32, size: u32, barriers: &[(u64, u64)]) -> Vec<u8> {
+        let event = |(begun, ended): (u64, u64)| TimelineEvent {
+            communicator: 1,
+            took: ended - begun,
+            ..TimelineEvent::new(TimelineKind::Call(0), begun)
+        };
+        let words = barriers.iter().map(|barrier| event(*barrier).packed().map(u64::to_le_bytes));
+        let events: Vec<u8> = words.flatten().flatten().collect();
+        let world = TimelineCommunicator {
+            number: Some("0000000000000001".into()),
+            size,
+            rank: Some(rank),
+            ..TimelineCommunicator::default()
+        };
+        let header = TimelineHeader {
+            schema: TIMELINE_SCHEMA.into(),
+            rank,
+            size,
+            recorded: barriers.len() as u64,
+            functions: vec!["MPI_Barrier".into()],
+            communicators: vec![world],
+            clock: TimelineClock {
+                now_ticks: 1 << 40,
+                ns_per_tick: 1.0,
+                ..TimelineClock::default()
+            },
+            ..TimelineHeader::default()
+        };
+        let mut file = Vec::new();
+        write_timeline(&mut file, &header, &events).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_ranks_that_wait_longest_are_shown_around_the_longest_wait_of_the_run() {
+        let place = tempfile::tempdir().unwrap();
+        // A thousand barriers without waiting, but for one, for which rank 1 is late.
+        for (rank, late) in [(0, 0), (1, 9000), (2, 3000)] {
+            let begun = |at: u64| 1_000_000 + at * 10_000 + if at == 700 { late } else { 0 };
+            let barriers: Vec<_> =
+                (0..1000).map(|at| (begun(at), 1_000_000 + at * 10_000 + 9500)).collect();
+            let path = place.path().join(timeline_file_name(rank));
+            std::fs::write(path, file(rank, 3, &barriers)).unwrap();
+        }
+        let run = Timelines::open(place.path(), &mut Vec::new()).unwrap();
+        let limits = WindowLimits { ranks: 2, cells: 2000, cells_of_rank: 5000, messages: 9 };
+        let window = run.window(limits).unwrap();
+        // The clock counts from the first barrier.
+        assert!(window.from_ns <= 7_000_000 && window.to_ns >= 7_009_500, "{}", window.from_ns);
+        assert!((1_990_000..2_300_000).contains(&(window.to_ns - window.from_ns)));
+        assert_eq!(
+            (window.cells, window.waited_ns, window.waited_in_run_ns),
+            (1000, 15_000, 15_000)
+        );
+        let waited = window.rows.iter().map(|row| (row.rank, row.waited_ns));
+        assert_eq!(waited.collect::<Vec<_>>(), [(0, 9000), (2, 6000)]);
+        let waits: Vec<_> = window.rows[0].spans.iter().filter(|span| span.waits).collect();
+        let [wait] = waits[..] else { panic!("{}", waits.len()) };
+        let late = wait.longest.wait.unwrap().late;
+        assert_eq!(late, LateCall { rank: 1, begun_ns: 7_009_000 });
     }
 }

@@ -223,6 +223,8 @@ pub(crate) struct TimelineRow<'a> {
     pub(crate) rank: u32,
     /// The row as a whole.
     pub(crate) says: Value<'a>,
+    /// The part of the window of which it is known what the rank did.
+    pub(crate) known: (f64, f64),
     /// In their order; what is between them is the program's own code.
     pub(crate) marks: Vec<TimelineMark<'a>>,
 }

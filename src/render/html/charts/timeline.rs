@@ -30,6 +30,9 @@ const NAMED_AT_MOST: usize = 800;
 /// About how many times are named.
 const TICKS: f64 = 10.0;
 
+/// A part of the width that is not seen.
+const UNSEEN: f64 = 0.002;
+
 /// Each kind with its class.
 const KINDS: [(MarkKind, &str); 3] =
     [(MarkKind::OtherCall, "k2"), (MarkKind::Collective, "k1"), (MarkKind::Waiting, "waits")];
@@ -45,9 +48,11 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
          <rect class=\"paper\" width=\"5\" height=\"5\"/><rect class=\"odd\" width=\"3\" height=\"5\"/></pattern></defs>"
     );
     let named = least_named(rows);
+    let noun = if rows.len() <= FEW_ROWS { "rank " } else { "" };
     for (at, row) in rows.iter().enumerate() {
         let y = TOP + at as f64 * height;
-        one_row(&mut marks, row, &hatch, (y, height, of_rows.cells), named);
+        rank(&mut marks, row, noun, (y, height));
+        marks_of(&mut marks, row, &hatch, (y, height, of_rows.cells), named);
     }
     times(&mut marks, of_rows.length_s, bottom);
     for message in &of_rows.messages {
@@ -62,6 +67,9 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
         }
         ul.legend {
             li { (swatch("frame")) " the program's own code" }
+            @if rows.iter().any(|row| row.known.0 > UNSEEN || row.known.1 < 1.0 - UNSEEN) {
+                li { (swatch("paper")) " before the first event that is left, or after the last one" }
+            }
             @if has(MarkKind::Collective) { li { (swatch("k1")) " collectives" } }
             @if has(MarkKind::OtherCall) { li { (swatch("k2")) " messages and other calls" } }
             @if has(MarkKind::Waiting) {
@@ -85,26 +93,38 @@ fn least_named(rows: &[TimelineRow]) -> usize {
     widths.get(NAMED_AT_MOST).map_or(0, |width| width + 1)
 }
 
+/// The name of a row, and its background: the program's own code.
+fn rank(marks: &mut String, row: &TimelineRow, noun: &str, (y, height): (f64, f64)) {
+    let (from, to) = row.known;
+    let says = html! { title { (text(&row.says)) } }.into_string();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        marks,
+        "<text class=\"rank\" x=\"{}\" y=\"{}\">{noun}{}{says}</text>\
+         <rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{says}</rect>",
+        LEFT - 6.0,
+        y + height / 2.0 + 4.0,
+        row.rank,
+        round(LEFT + from * WIDTH),
+        y + 1.0,
+        round((to - from).max(0.0) * WIDTH),
+        height - 2.0
+    );
+}
+
 /// `(y, height, cells)`: where the row is, and how many cells it has. `named`: how wide a mark with a name is.
-fn one_row(
+fn marks_of(
     marks: &mut String,
     row: &TimelineRow,
     hatch: &str,
     (y, height, cells): (f64, f64, usize),
     named: usize,
 ) {
-    let thick = height - 2.0;
-    let says = html! { title { (text(&row.says)) } }.into_string();
     // Writing to a string cannot fail.
     let _ = write!(
         marks,
-        "<text class=\"rank\" x=\"{}\" y=\"{}\">{}{says}</text>\
-         <rect class=\"frame\" x=\"{LEFT}\" y=\"{}\" width=\"{WIDTH}\" height=\"{thick}\">{says}</rect>\
-         <g stroke-width=\"{thick}\" transform=\"translate({LEFT} {}) scale({} 1)\">",
-        LEFT - 6.0,
-        y + height / 2.0 + 4.0,
-        row.rank,
-        y + 1.0,
+        "<g stroke-width=\"{}\" transform=\"translate({LEFT} {}) scale({} 1)\">",
+        height - 2.0,
         y + height / 2.0,
         WIDTH / cells.max(1) as f64
     );
@@ -191,7 +211,8 @@ mod tests {
     }
 
     fn row(rank: u32, marks: Vec<TimelineMark<'static>>) -> TimelineRow<'static> {
-        TimelineRow { rank, says: "rank 0: 12.3 % in MPI, 10.1 % waiting".into(), marks }
+        let says = "rank 0: 12.3 % in MPI, 10.1 % waiting".into();
+        TimelineRow { rank, says, known: (0.0, 1.0), marks }
     }
 
     fn picture(rows: Vec<TimelineRow<'static>>, cells: usize) -> String {
@@ -215,7 +236,7 @@ mod tests {
             "scale(10 1)",
             &format!("<g stroke=\"url(#timeline-0-waits)\"><path d=\"M0 0h30\">{title}"),
             &format!("<g class=\"k1\"><path d=\"M30 0h1\">{title}"),
-            ">3<title>rank 0:",
+            ">rank 3<title>rank 0:",
             ">100 ms</text>",
         ] {
             assert!(drawing.contains(part), "{part}: {drawing}");
