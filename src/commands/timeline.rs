@@ -8,8 +8,8 @@ use gyan_results::TimelineSelection;
 use crate::cli::TimelineOptions;
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside};
-use crate::timeline::{Timelines, WrittenEvents};
-use crate::{DONE, INCOMPLETE, output, say};
+use crate::timeline::{RunIterations, Timelines, WrittenEvents};
+use crate::{DONE, INCOMPLETE, output, say, words};
 
 pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
     let file = &options.output;
@@ -33,7 +33,8 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
     }
     let WrittenEvents { calls, lost, received, arrows } = written;
     output::say(format_args!(
-        "the latest {calls} calls of {} ranks in {}; open it in {}",
+        "the {}{calls} calls of {} ranks in {}; open it in {}",
+        if run.iterations.is_some() { "" } else { "latest " },
         run.ranks.len(),
         file.display(),
         if is_json {
@@ -43,7 +44,10 @@ pub(crate) fn timeline(options: &TimelineOptions) -> Result<u8, Error> {
         }
     ))?;
     if let Some(selection) = &run.selection {
-        output::say(recorded(selection))?;
+        output::say(match &run.iterations {
+            Some(iterations) => kept(iterations, selection),
+            None => recorded(selection),
+        })?;
     }
     if lost > 0 {
         output::say(format_args!(
@@ -67,6 +71,47 @@ fn recorded(selection: &TimelineSelection) -> String {
     }
     if let Some(phase) = &selection.phase {
         let _ = write!(text, " inside of the phase {phase:?}");
+    }
+    text
+}
+
+/// Which iterations the trace has.
+fn kept(run: &RunIterations, selection: &TimelineSelection) -> String {
+    let what = match (&run.between, &selection.phase) {
+        (Some((function, communicator)), _) => {
+            format!("iterations between calls of {function} on {communicator}")
+        }
+        (None, Some(phase)) => format!("passes through the phase {phase:?}"),
+        (None, None) => {
+            return "no iteration was seen, as no collective operation of all ranks was called 4 times: these are \
+                    the latest calls"
+                .into();
+        }
+    };
+    if run.differ {
+        return "the ranks do not agree on which operation begins an iteration, so each has those that were slowest on it; \
+                gyan run --timeline-phase says what an iteration is"
+            .into();
+    }
+    let ended = words::integer(run.ended.into());
+    let took = |(_, ns): &(u64, u64)| words::seconds(*ns as f64 / 1e9);
+    let slowest: Vec<String> = run.slowest.iter().map(took).collect();
+    let mut text = match &slowest[..] {
+        [] => format!("none of {ended} {what} was among the slowest of all ranks"),
+        [one] => format!("the slowest of {ended} {what} ({one})"),
+        [all @ .., last] => {
+            format!(
+                "the {} slowest of {ended} {what} ({} and {last})",
+                slowest.len(),
+                all.join(", ")
+            )
+        }
+    };
+    if let Some(typical) = &run.typical {
+        let _ = write!(text, " beside a typical one ({})", took(typical));
+    }
+    if run.was_killed {
+        text.push_str(" and what the ranks did last");
     }
     text
 }

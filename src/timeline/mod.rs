@@ -4,6 +4,7 @@
 //! there are processors are in memory at a time.
 
 mod chrome;
+mod iterations;
 mod messages;
 mod perfetto;
 
@@ -14,12 +15,14 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{
     ClockOffsets, MessageDirection, TimelineCommunicator, TimelineEvent, TimelineHeader,
-    TimelineKind, TimelinePeer, TimelineSelection, parse_timeline, rank_file_name,
-    rank_of_timeline_name, read_rank, timeline_file_name,
+    TimelineIteration, TimelineKind, TimelinePeer, TimelineSelection, parse_timeline,
+    rank_file_name, rank_of_timeline_name, read_rank, timeline_file_name,
 };
 use rayon::prelude::*;
 
 use self::chrome::ChromeEvents;
+use self::iterations::KeptIterations;
+pub(crate) use self::iterations::RunIterations;
 use self::messages::{Arrows, RankMessages};
 use self::perfetto::Packets;
 use crate::error::{Error, reason};
@@ -63,8 +66,9 @@ trait TraceWriter {
     fn take(&mut self) -> Vec<u8>;
 }
 
-/// The thread of a rank's phases, beyond those of calls.
+/// The threads of a rank's phases and iterations, beyond those of calls.
 const PHASES: u32 = 256;
+const ITERATIONS: u32 = 257;
 
 /// What is known of a run before it is written.
 pub(crate) struct Timelines {
@@ -82,6 +86,8 @@ pub(crate) struct Timelines {
     places: HashMap<(String, Option<String>, u64), String>,
     /// Which part of the run was recorded, if not all of it.
     pub(crate) selection: Option<TimelineSelection>,
+    /// The iterations that are shown; none if the latest calls are.
+    pub(crate) iterations: Option<RunIterations>,
 }
 
 /// What was written.
@@ -121,6 +127,42 @@ fn lost(header: &TimelineHeader, events: &[TimelineEvent]) -> u64 {
     header.recorded.saturating_sub(events.len() as u64)
 }
 
+/// Events of a rank that follow each other: those of an iteration, or all.
+struct EventsPart<'a> {
+    iteration: Option<&'a TimelineIteration>,
+    events: &'a [TimelineEvent],
+    /// How many earlier ones were overwritten.
+    lost: u64,
+}
+
+impl EventsPart<'_> {
+    /// When the first of the events began, in ticks.
+    fn first(&self) -> Option<u64> {
+        self.events.iter().map(|event| event.begun).min()
+    }
+}
+
+/// The parts of a rank's events.
+fn parts<'a>(header: &'a TimelineHeader, events: &'a [TimelineEvent]) -> Vec<EventsPart<'a>> {
+    let Some(iterations) = &header.iterations else {
+        return vec![EventsPart { iteration: None, events, lost: lost(header, events) }];
+    };
+    let mut rest = events;
+    let part = |iteration: &'a TimelineIteration| {
+        let length = usize::try_from(iteration.events).unwrap_or(usize::MAX);
+        let events = rest.split_off(..length).unwrap_or_default();
+        EventsPart { iteration: Some(iteration), events, lost: iteration.lost }
+    };
+    iterations.kept.iter().map(part).collect()
+}
+
+fn name_of(communicator: &TimelineCommunicator) -> String {
+    match communicator.name.as_str() {
+        "" => format!("communicator of {} ranks", communicator.size),
+        name => name.to_owned(),
+    }
+}
+
 impl Timelines {
     /// Reads all timelines once. `bad`: those that cannot be read, and why.
     pub(crate) fn open(directory: &Path, bad: &mut Vec<String>) -> Result<Timelines, Error> {
@@ -136,9 +178,11 @@ impl Timelines {
             origin_ns: i128::MAX,
             places: HashMap::new(),
             selection: None,
+            iterations: None,
         };
         let mut symbols = Symbols::default();
         let mut starts = Vec::new();
+        let mut kept = KeptIterations::default();
         for rank in ranks {
             let (header, events) = match run.read(rank) {
                 Ok(read) => read,
@@ -152,9 +196,11 @@ impl Timelines {
             run.arrows.add(&header, lost(&header, &events), &RankMessages::of(&header, &events));
             run.find_places(&header, &mut symbols);
             run.selection = run.selection.or(header.selection.clone());
-            let first = events.iter().map(|event| event.begun).min();
-            let first = first.unwrap_or(header.clock.now_ticks);
-            starts.push((header.clock.host.clone(), header.clock.ns(first)));
+            kept.add(&header);
+            for part in parts(&header, &events) {
+                let first = header.clock.ns(part.first().unwrap_or(header.clock.now_ticks));
+                starts.push((header.clock.host.clone(), part.iteration.copied(), first));
+            }
             run.clocks.insert(header.clock.host.clone(), None);
             if !run.hosts.contains(&header.host) {
                 run.hosts.push(header.host);
@@ -168,7 +214,9 @@ impl Timelines {
         }
         run.arrows.choose();
         run.compare_clocks();
-        let begins = starts.iter().map(|(clock, ns)| run.on_first_clock(clock, *ns));
+        run.iterations = kept.chosen();
+        let shown = starts.iter().filter(|(_, of, _)| run.shows(of.as_ref()));
+        let begins = shown.map(|(clock, _, ns)| run.on_first_clock(clock, *ns));
         run.origin_ns = begins.min().unwrap_or(0);
         Ok(run)
     }
@@ -183,6 +231,14 @@ impl Timelines {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "is of another job"));
         }
         Ok((header, events))
+    }
+
+    /// Whether a part of the events of a rank is shown.
+    fn shows(&self, iteration: Option<&TimelineIteration>) -> bool {
+        match (iteration, &self.iterations) {
+            (Some(iteration), Some(iterations)) => iterations.name(iteration).is_some(),
+            _ => true,
+        }
     }
 
     /// Clocks of several hosts are compared by the collective operations in the profiles.
@@ -254,10 +310,15 @@ impl Timelines {
         } else {
             Box::new(Packets::new(u64::from(rank) + 1))
         };
-        let mut part = RankTrace::new(self, &header);
-        part.tracks(out.as_mut(), &events);
-        let mut written = part.slices(out.as_mut(), &events);
-        written.lost = lost(&header, &events);
+        let trace = RankTrace::new(self, &header);
+        let parts = parts(&header, &events);
+        let shown: Vec<&EventsPart> =
+            parts.iter().filter(|part| self.shows(part.iteration)).collect();
+        trace.tracks(out.as_mut(), &shown);
+        let mut written = WrittenEvents::default();
+        for part in shown {
+            written = written.plus(trace.slices(out.as_mut(), part));
+        }
         Ok((out.take(), written))
     }
 }
@@ -279,11 +340,7 @@ impl<'a> RankTrace<'a> {
             let key = (object.path.clone(), object.build_id.clone(), site.address);
             Some((*number, run.places.get(&key)?.as_str()))
         });
-        let name = |of: &TimelineCommunicator| match of.name.as_str() {
-            "" => format!("communicator of {} ranks", of.size),
-            name => name.to_owned(),
-        };
-        let communicators = header.communicators.iter().map(name).collect();
+        let communicators = header.communicators.iter().map(name_of).collect();
         RankTrace { run, header, places: places.collect(), communicators }
     }
 
@@ -292,7 +349,7 @@ impl<'a> RankTrace<'a> {
         ((u64::from(self.header.rank) + 1) << 16) + u64::from(thread) + 1
     }
 
-    fn tracks(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) {
+    fn tracks(&self, out: &mut dyn TraceWriter, parts: &[&EventsPart]) {
         let host = self.run.hosts.iter().position(|host| *host == self.header.host).unwrap_or(0);
         let host_id = 1 << 60 | host as u64;
         let of_host = self.header.host.clone();
@@ -308,22 +365,30 @@ impl<'a> RankTrace<'a> {
         let rank = self.header.rank;
         let rank_id = self.id(0) - 1;
         out.track(&track(rank_id, format!("rank {rank}"), Some(host_id), rank.into(), None));
-        let threads: BTreeSet<u32> = events
-            .iter()
+        let events = parts.iter().flat_map(|part| part.events);
+        let mut threads: BTreeSet<u32> = events
             .map(|event| match event.kind {
                 TimelineKind::Phase => PHASES,
                 _ => u32::from(event.thread),
             })
             .collect();
+        let iterations = || parts.iter().filter_map(|part| part.iteration);
+        threads.extend(iterations().filter(|of| of.phase != 0).map(|_| PHASES));
+        threads.extend(iterations().map(|_| ITERATIONS));
         for thread in threads {
             let name = match thread {
                 PHASES => "phases".to_owned(),
+                ITERATIONS => "iterations".to_owned(),
                 0 => "MPI".to_owned(),
                 255 => "MPI of further threads".to_owned(),
                 thread => format!("MPI of thread {thread}"),
             };
-            // Phases are above the calls.
-            let order = if thread == PHASES { 0 } else { u64::from(thread) + 1 };
+            // Above the calls.
+            let order = match thread {
+                ITERATIONS => 0,
+                PHASES => 1,
+                thread => u64::from(thread) + 2,
+            };
             out.track(&track(self.id(thread), name, Some(rank_id), order, Some(thread)));
         }
     }
@@ -334,12 +399,14 @@ impl<'a> RankTrace<'a> {
         u64::try_from(ns).unwrap_or(0)
     }
 
-    fn slices(&mut self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) -> WrittenEvents {
+    fn slices(&self, out: &mut dyn TraceWriter, part: &EventsPart) -> WrittenEvents {
+        let events = part.events;
         let messages = RankMessages::of(self.header, events);
         let mut from: HashMap<usize, Vec<u64>> = HashMap::new();
         let mut to: HashMap<usize, Vec<u64>> = HashMap::new();
         let unknown = messages.unknown_receives() as u64;
-        let mut written = WrittenEvents { received: unknown, ..WrittenEvents::default() };
+        let mut written =
+            WrittenEvents { received: unknown, lost: part.lost, ..WrittenEvents::default() };
         for (message, arrow) in self.run.arrows.of(&messages) {
             let is_received = message.direction == MessageDirection::Received;
             written.received += u64::from(is_received);
@@ -348,38 +415,69 @@ impl<'a> RankTrace<'a> {
             written.arrows += u64::from(is_received);
             if is_received { &mut to } else { &mut from }.entry(place).or_default().push(arrow);
         }
-        let mut phase_since = None;
-        let first = events.iter().map(|event| event.begun).min().unwrap_or(0);
         for (at, event) in events.iter().enumerate() {
-            match event.kind {
-                TimelineKind::Call(function) => {
-                    written.calls += 1;
-                    let slice = Slice {
-                        arrows_from: from.remove(&at).unwrap_or_default(),
-                        arrows_to: to.remove(&at).unwrap_or_default(),
-                        ..self.call(function, event)
-                    };
-                    out.slice(&slice);
-                }
-                TimelineKind::Phase => {
-                    let since = phase_since.unwrap_or(first);
-                    self.phase(out, event.request as usize, since, event.begun);
-                    phase_since = Some(event.begun);
-                }
-                _ => {}
-            }
+            let TimelineKind::Call(function) = event.kind else { continue };
+            written.calls += 1;
+            let slice = Slice {
+                arrows_from: from.remove(&at).unwrap_or_default(),
+                arrows_to: to.remove(&at).unwrap_or_default(),
+                ..self.call(function, event)
+            };
+            out.slice(&slice);
         }
-        let last = events.iter().rev().find(|event| event.kind == TimelineKind::Phase);
-        if let (Some(last), Some(since)) = (last, phase_since) {
-            let end = events.iter().map(|event| event.begun + event.took).max().unwrap_or(since);
-            self.phase(out, usize::from(last.site), since, end);
-        }
+        self.phases(out, part);
+        self.iteration(out, part);
         written
+    }
+
+    fn phases(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        // In which phase its first event was is known if that was not overwritten.
+        let whole = part.iteration.filter(|_| part.lost == 0);
+        let first = part.first().unwrap_or(0);
+        let mut since = whole.map_or(first, |iteration| iteration.begun_ticks);
+        let mut now = whole.map(|iteration| iteration.phase as usize);
+        for event in part.events.iter().filter(|event| event.kind == TimelineKind::Phase) {
+            self.phase(out, event.request as usize, since, event.begun);
+            since = event.begun;
+            now = Some(event.site.into());
+        }
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        let ended = part.iteration.and_then(|iteration| iteration.ended_ticks).or(last);
+        if let Some(phase) = now {
+            self.phase(out, phase, since, ended.unwrap_or(since));
+        }
+    }
+
+    /// Marks an iteration.
+    fn iteration(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        let Some(iteration) = part.iteration else { return };
+        let run = self.run.iterations.as_ref();
+        let Some(name) = run.and_then(|run| run.name(iteration)) else { return };
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        // Where there was no iteration, nothing says when that began.
+        let begun = if iteration.number == 0 { part.first() } else { Some(iteration.begun_ticks) };
+        let begun_ns = self.ns(begun.unwrap_or(0));
+        let ended_ns = self.ns(iteration.ended_ticks.or(last).unwrap_or(0)).max(begun_ns);
+        let number = |number: u64| Argument::Number(i64::try_from(number).unwrap_or(i64::MAX));
+        out.slice(&Slice {
+            track: self.id(ITERATIONS),
+            thread: ITERATIONS,
+            name: &name,
+            begun_ns,
+            ended_ns,
+            arguments: vec![
+                ("iteration", number(iteration.number)),
+                ("duration in ns", number(ended_ns - begun_ns)),
+                ("earlier events lost", number(iteration.lost)),
+            ],
+            arrows_from: Vec::new(),
+            arrows_to: Vec::new(),
+        });
     }
 
     fn phase(&self, out: &mut dyn TraceWriter, phase: usize, since: u64, until: u64) {
         let name = self.header.phases.get(phase).map_or("", String::as_str);
-        if name.is_empty() {
+        if name.is_empty() || until <= since {
             return;
         }
         out.slice(&Slice {
