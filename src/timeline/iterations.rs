@@ -1,7 +1,7 @@
 //! Which iterations of a run are shown? The slowest ones that all ranks kept, and a typical one: of those that were drawn by lot, the
 //! one in the middle by its duration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{TimelineHeader, TimelineIteration};
 
@@ -27,6 +27,9 @@ pub(crate) struct RunIterations {
 #[derive(Default)]
 pub(super) struct KeptIterations {
     run: RunIterations,
+    /// What the ranks say of the function, and of the communicator: one that was killed may not have left its name.
+    functions: BTreeSet<Option<String>>,
+    communicators: BTreeSet<String>,
     asked: usize,
     ranks: usize,
     /// By number, how many ranks kept it as a slow one, and how many as one drawn by lot, and its longest duration, in ns.
@@ -43,18 +46,11 @@ struct KeptByRanks {
 impl KeptIterations {
     pub(super) fn add(&mut self, header: &TimelineHeader) {
         let Some(own) = &header.iterations else { return };
-        let between = own.between.map(|(function, communicator)| {
-            let function = header.functions.get(usize::from(function));
-            let at = usize::from(communicator).checked_sub(1);
-            let communicator = at.and_then(|at| header.communicators.get(at));
-            let name = communicator.map(|communicator| super::name_of(communicator));
-            (function.cloned().unwrap_or_default(), name.unwrap_or_default())
-        });
-        if self.ranks == 0 {
-            self.run.between = between;
-        } else if self.run.between != between {
-            self.run.differ = true;
-        }
+        let function = own.between.and_then(|(of, _)| header.functions.get(usize::from(of)));
+        self.functions.insert(function.cloned());
+        let at = own.between.and_then(|(_, on)| usize::from(on).checked_sub(1));
+        let communicator = at.and_then(|at| header.communicators.get(at));
+        self.communicators.extend(communicator.map(super::name_of));
         self.ranks += 1;
         self.run.ended = self.run.ended.max(own.ended);
         self.run.was_killed |= header.ended.is_none();
@@ -72,13 +68,17 @@ impl KeptIterations {
 
     /// Those that are shown; none if the latest calls are.
     pub(super) fn chosen(self) -> Option<RunIterations> {
-        let KeptIterations { mut run, asked, ranks, all } = self;
+        let KeptIterations { mut run, mut communicators, mut functions, asked, ranks, all } = self;
         if ranks == 0 {
             return None;
         }
-        if run.differ {
+        if functions.len() > 1 || communicators.len() > 1 {
+            run.differ = true;
             return Some(run);
         }
+        let communicator = communicators.pop_first();
+        let function = functions.pop_first().flatten();
+        run.between = function.map(|function| (function, communicator.unwrap_or_default()));
         let by_duration = |of: fn(&KeptByRanks) -> usize| {
             let by_all = all.iter().filter(|(_, kept)| of(kept) == ranks);
             let mut found: Vec<(u64, u64)> =
@@ -206,5 +206,9 @@ mod tests {
         let name = |ranks: &[TimelineHeader]| chosen(ranks).name(&unfinished);
         assert_eq!(name(&[rank(&[], 1), killed]).as_deref(), Some("unfinished iteration 5"));
         assert_eq!(name(&[rank(&[], 1)]), None);
+        // It left no name of the communicator.
+        let nameless = TimelineHeader { communicators: Vec::new(), ..rank(&[], 1) };
+        let run = chosen(&[nameless, rank(&[], 1)]);
+        assert_eq!(run.between, Some(("MPI_Allreduce".into(), "MPI_COMM_WORLD".into())));
     }
 }

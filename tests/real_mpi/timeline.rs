@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gyan_results::{
-    RankProfile, TimelineEvent, TimelineHeader, TimelineKind, parse_timeline, timeline_file_name,
+    RankProfile, TimelineEvent, TimelineHeader, TimelineIteration, TimelineKind, parse_timeline,
+    timeline_file_name,
 };
 use serde_json::Value;
 
@@ -325,7 +327,7 @@ fn timeline_of_a_killed_rank_is_left() {
 
 /// Runs the program that has iterations, with a timeline.
 fn iterated(mpi: Mpi, arguments: &[&str], settings: &[(&str, &str)]) -> Profiled {
-    let program = mpi.compiled("iterations", &[]);
+    let program = mpi.compiled("iterations", &["-pthread"]);
     let settings = [&[("GYAN_TIMELINE", "4MiB")], settings].concat();
     Profiled::preloaded(mpi, RANKS as usize, &program, arguments, &settings)
 }
@@ -394,5 +396,154 @@ fn timeline_of_a_phase_has_its_calls_and_no_others() {
             let names: Vec<&str> = phases.clone().map(|slice| slice.name.as_str()).collect();
             assert_eq!(names, ["level 7"; 30], "{mpi:?}");
         }
+    }
+}
+
+/// The iterations that a rank kept, each with its events.
+fn iterations(
+    directory: &Path,
+    rank: u32,
+) -> Vec<(TimelineIteration, Vec<(String, TimelineEvent)>)> {
+    let (header, events) = parsed(directory, rank);
+    let mut events = events.into_iter();
+    let name = |kind| match kind {
+        TimelineKind::Call(function) => header.functions[usize::from(function)].clone(),
+        other => format!("{other:?}"),
+    };
+    let own = |iteration: &TimelineIteration| {
+        let own = events.by_ref().take(usize::try_from(iteration.events).unwrap());
+        (*iteration, own.map(|event| (name(event.kind), event)).collect())
+    };
+    header.iterations.as_ref().unwrap().kept.iter().map(own).collect()
+}
+
+/// How long each iteration took by the program's own clock, in ns.
+fn own_durations(run: &Profiled, rank: u32) -> BTreeMap<u64, u64> {
+    let lines = run.truth(rank).into_iter().filter(|line| line[0] == "reduced");
+    lines.map(|line| (line[1].parse().unwrap(), line[2].parse().unwrap())).collect()
+}
+
+/// The names of the slices that mark iterations of a rank, and how many calls it has.
+fn marked(run: &Profiled, rank: u32) -> (BTreeSet<String>, usize) {
+    let file = run.place().join("marked.json");
+    written(&run.directory, &file);
+    let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    fs::remove_file(&file).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let own = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == rank);
+    let names: Vec<&str> = own.map(|event| event["name"].as_str().unwrap()).collect();
+    let marks = names.iter().filter(|name| name.contains("iteration"));
+    let calls = names.iter().filter(|name| name.starts_with("MPI_")).count();
+    (marks.map(|name| (*name).to_owned()).collect(), calls)
+}
+
+/// A process may lose its processor between gyan's reading of the clock and its own.
+const LATE_NS: u64 = 15_000_000;
+
+/// The three slowest iterations that are shown are those by the clock of the program, whose iteration `number - before` is number
+/// `number`.
+fn are_the_slowest(run: &Profiled, ranks: Range<u32>, before: u64) {
+    for rank in ranks {
+        let truth = own_durations(run, rank);
+        let mut sorted: Vec<u64> = truth.range(3..).map(|(_, ns)| *ns).collect();
+        sorted.sort_unstable();
+        let third = sorted[sorted.len() - 3];
+        let (marks, _) = marked(run, rank);
+        let slow: Vec<u64> = marks
+            .iter()
+            .filter_map(|name| name.strip_prefix("slow iteration ")?.parse().ok())
+            .collect();
+        assert_eq!(slow.len(), 3, "{marks:?}");
+        for number in slow {
+            assert!(truth[&(number - before)] + LATE_NS >= third, "{number} {sorted:?}");
+        }
+        let typical = marks.iter().find_map(|name| name.strip_prefix("typical iteration "));
+        let typical: u64 = typical.unwrap().parse().unwrap();
+        assert!(truth[&(typical - before)] < 40_000_000, "{typical}");
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_iterations_has_these_and_a_typical_one() {
+    for (mpi, how) in [(OPENMPI, ""), (MPICH, ""), (MPICH, "threads")] {
+        let run = iterated(mpi, &["100", "1", "5", how], &[("GYAN_TIMELINE_SLOWEST", "3")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = written(&run.directory, &run.place().join("trace.pftrace"));
+        let what =
+            "the 3 slowest of 97 iterations between calls of MPI_Allreduce on MPI_COMM_WORLD (";
+        assert!(said.contains(what) && said.contains(") beside a typical one ("), "{said}");
+        // The first one lies between the third call and the fourth one, and the program counts from 0.
+        are_the_slowest(&run, 0..RANKS, 0);
+        for rank in 0..RANKS {
+            let truth = own_durations(&run, rank);
+            let (header, _) = parsed(&run.directory, rank);
+            for (iteration, events) in iterations(&run.directory, rank) {
+                let Some(ended) = iteration.ended_ticks else { continue };
+                assert_eq!(iteration.lost, 0);
+                let own = || events.iter().filter(|(_, event)| event.communicator == 1);
+                let names: Vec<&str> = own().map(|(name, _)| name.as_str()).collect();
+                let all = ["MPI_Barrier", "MPI_Sendrecv", "Receives", "MPI_Allreduce"];
+                assert_eq!(names, all, "{mpi:?} {how}");
+                let (_, sent) = own().nth(1).unwrap();
+                assert_eq!(sent.tag.cast_unsigned(), u32::try_from(iteration.number).unwrap());
+                // The other thread of the program calls meanwhile.
+                let others = events.len() > all.len();
+                assert!(!others || how == "threads");
+                let clock = &header.clock;
+                let took = clock.ns(ended) - clock.ns(iteration.begun_ticks);
+                let apart = took.abs_diff(truth[&iteration.number]);
+                assert!(apart < LATE_NS, "{iteration:?}: {took} {truth:?}");
+                // Every call is within it, by its time.
+                for (name, event) in &events {
+                    let end = event.begun + event.took;
+                    assert!(end >= iteration.begun_ticks && end <= ended, "{name} {event:?}");
+                }
+            }
+            let (marks, calls) = marked(&run, rank);
+            assert_eq!(marks.len(), 4);
+            assert!(if how == "threads" { calls > 12 + 60 } else { calls == 12 }, "{calls}");
+        }
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_passes_through_a_phase_has_these() {
+    for mpi in EACH {
+        let settings = [("GYAN_TIMELINE_SLOWEST", "3"), ("GYAN_TIMELINE_PHASE", "level 7")];
+        let run = iterated(mpi, &["60", "1", "5"], &settings);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = written(&run.directory, &run.place().join("trace.pftrace"));
+        let what = "the 3 slowest of 60 passes through the phase \"level 7\" (";
+        assert!(said.contains(what) && said.contains(") beside a typical one ("), "{said}");
+        are_the_slowest(&run, 0..RANKS, 1);
+        for rank in 0..RANKS {
+            for (iteration, events) in iterations(&run.directory, rank) {
+                let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+                let all = ["Phase", "MPI_Sendrecv", "Receives", "MPI_Allreduce", "Phase"];
+                assert_eq!(names, all, "{mpi:?}");
+                assert_eq!(u64::from(events[1].1.tag.cast_unsigned()), iteration.number - 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_iterations_of_a_killed_rank_is_left() {
+    for mpi in EACH {
+        let settings = [("GYAN_TIMELINE_SLOWEST", "3"), ("GYAN_BUDGET", "100%")];
+        let run = iterated(mpi, &["100", "1", "3", "killed"], &settings);
+        assert_ne!(run.outcome.code, 0, "{mpi:?}");
+        let all = (0..RANKS).map(|rank| run.directory.join(timeline_file_name(rank)));
+        let all: Vec<PathBuf> = all.collect();
+        assert!(comes_true(|| all.iter().all(|path| path.exists())), "{mpi:?}");
+        let kept = iterations(&run.directory, 1);
+        let (last, events) = kept.last().unwrap();
+        assert_eq!((last.number, last.ended_ticks), (99, None), "{mpi:?}");
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["MPI_Barrier", "MPI_Sendrecv", "Receives"], "{mpi:?}");
+        let (marks, _) = marked(&run, 1);
+        assert!(marks.contains("unfinished iteration 99"), "{mpi:?}: {marks:?}");
+        // Others may not have written what they know.
+        are_the_slowest(&run, 1..2, 0);
     }
 }
