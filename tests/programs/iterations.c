@@ -1,12 +1,12 @@
 /* COUNT iterations (the first argument), each of MS milliseconds at least (the second one). In each, ranks in a ring send a message
  * whose tag is the iteration and meet in MPI_Allreduce, within the phase that MPI_Pcontrol(7) begins, and meet again outside of it.
  *
- * SLOW iterations (the third one), at places that look random and are the same on all ranks, take 40, 60, 80, ... ms longer. With
+ * SLOW iterations (the third one), at places that look random and are the same on all ranks, take 50, 100, 150, ... ms longer. With
  * "threads" as the fourth argument another thread sends messages to its own rank meanwhile; with "killed", rank 1 is killed in the
  * middle of the last iteration.
  *
- * Each rank writes into truth.RANK, by CLOCK_MONOTONIC in ns: "init BEGIN END" around MPI_Init; then for each iteration "reduced
- * NUMBER NS", how long it was since the MPI_Allreduce before it. */
+ * Each rank writes into truth.RANK, by CLOCK_MONOTONIC in ns: "init BEGIN END" around MPI_Init; then for each iteration "took
+ * NUMBER REDUCED PASS", how long it was from the MPI_Allreduce before to that in it, and how long it was in the phase. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
         lot = lot * 1103515245 + 12345;
         int i = 5 + (lot >> 16) % (count - 7);
         if (extra[i] == 0)
-            extra[i] = 40 + 20 * j++;
+            extra[i] = 50 + 50 * j++;
     }
     if (threads)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -77,6 +77,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         int in, out = i;
         double one = 1, sum;
+        long long phase = now_ns();
         MPI_Pcontrol(7);
         MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % size, i, &in, 1, MPI_INT, (rank + size - 1) % size, i,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -87,9 +88,9 @@ int main(int argc, char **argv)
         }
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         long long now = now_ns();
-        fprintf(truth, "reduced %d %lld\n", i, now - before);
-        before = now;
         MPI_Pcontrol(1);
+        fprintf(truth, "took %d %lld %lld\n", i, now - before, now_ns() - phase);
+        before = now;
         MPI_Barrier(MPI_COMM_WORLD);
     }
     fclose(truth);

@@ -32,8 +32,6 @@ pub(crate) const fn rings(slowest: usize) -> usize {
 const CALLS: u64 = 3;
 /// How many operations are counted; a power of two. Further ones are not.
 const OPERATIONS: usize = 64;
-/// In place of a number of calls, of an operation that not all ranks call.
-const IGNORED: u64 = u64::MAX;
 
 static OPERATION: [BoundaryCalls; OPERATIONS] = [const { BoundaryCalls::new() }; OPERATIONS];
 /// Where in these the one is that begins and ends iterations, plus 1; 0 for none.
@@ -64,13 +62,8 @@ impl BoundaryCalls {
         }
     }
 
-    /// That of a function on a communicator, and where it is; none if there is no room. `ranks`: of the communicator, if all ranks
-    /// may call it.
-    fn find(
-        function: u16,
-        communicator: u16,
-        ranks: impl FnOnce() -> Option<u32>,
-    ) -> Option<(usize, &'static BoundaryCalls)> {
+    /// That of a function on a communicator, and where it is; none if there is no room.
+    fn find(function: u16, communicator: u16) -> Option<(usize, &'static BoundaryCalls)> {
         let wanted = u32::from(function) << 16 | u32::from(communicator);
         #[allow(clippy::cast_possible_truncation)]
         let begin = (spread(wanted as usize) >> (u64::BITS - OPERATIONS.ilog2())) as usize;
@@ -82,11 +75,7 @@ impl BoundaryCalls {
             };
             match place.operation.load(Ordering::Relaxed) {
                 known if known == wanted => return Some((at, place)),
-                0 if is_new().is_ok() => {
-                    let is_of_all = ranks() == Some(RANKS.load(Ordering::Relaxed));
-                    place.calls.set(if is_of_all { 0 } else { IGNORED });
-                    return Some((at, place));
-                }
+                0 if is_new().is_ok() => return Some((at, place)),
                 _ => {}
             }
         }
@@ -126,20 +115,21 @@ pub(crate) fn are_between_calls() -> bool {
     RANKS.load(Ordering::Relaxed) != 0
 }
 
-/// A collective operation has ended at `now`. `ranks`: of the communicator, if all ranks may call it.
+/// A collective operation has ended at `now`, on a communicator with so many `ranks`; none if these are not known.
 ///
 /// No two threads do so on one communicator at a time (MPI 4.1, 6.14).
 pub(crate) fn operation_ended(
     rings: &Rings,
     function: u16,
     communicator: u16,
+    ranks: Option<u32>,
     now: u64,
-    ranks: impl FnOnce() -> Option<u32>,
 ) {
-    let Some((at, operation)) = BoundaryCalls::find(function, communicator, ranks) else { return };
-    if operation.calls.get() == IGNORED {
+    // Others are not called by all ranks, which have to agree.
+    if ranks != Some(RANKS.load(Ordering::Relaxed)) {
         return;
     }
+    let Some((at, operation)) = BoundaryCalls::find(function, communicator) else { return };
     let chosen = CHOSEN.load(Ordering::Relaxed);
     #[allow(clippy::cast_possible_truncation)]
     let own = at as u32 + 1;
@@ -471,7 +461,7 @@ mod tests {
         let now = &mut 0;
         let mut called = |function, communicator, ranks| {
             *now += 10;
-            operation_ended(&all, function, communicator, *now, || Some(ranks));
+            operation_ended(&all, function, communicator, Some(ranks), *now);
             let bytes = ring::bytes_of(memory);
             let labels =
                 ring::contents(&bytes).map(|content| TimelineLabel::unpacked(content.label));

@@ -320,11 +320,9 @@ impl CallRecord<'_> {
     #[allow(clippy::cast_possible_truncation)]
     fn ends_iteration(&self, communicator: u16) {
         let CallTimes { function, ended, .. } = self.called;
-        let ranks = || {
-            let (communicator, _) = self.met_on()?;
-            (!communicator.is_inter()).then(|| communicator.size())
-        };
-        iterations::operation_ended(&EVENTS, function.0 as u16, communicator, ended, ranks);
+        let known = self.met_on().filter(|(communicator, _)| !communicator.is_inter());
+        let ranks = known.map(|(communicator, _)| communicator.size());
+        iterations::operation_ended(&EVENTS, function.0 as u16, communicator, ranks, ended);
     }
 
     /// Leaves an event about one of the requests.
