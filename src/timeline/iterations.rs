@@ -158,7 +158,9 @@ mod tests {
 
     fn chosen(ranks: &[TimelineHeader]) -> RunIterations {
         let mut all = KeptIterations::default();
-        ranks.iter().for_each(|rank| all.add(rank));
+        for rank in ranks {
+            all.add(rank);
+        }
         all.chosen().unwrap()
     }
 

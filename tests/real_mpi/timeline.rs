@@ -510,10 +510,13 @@ fn timeline_of_the_slowest_iterations_has_these_and_a_typical_one() {
                 let took = clock.ns(ended) - clock.ns(iteration.begun_ticks);
                 let apart = took.abs_diff(truth[&iteration.number]);
                 assert!(apart < LATE_NS, "{iteration:?}: {took} {truth:?}");
-                // Every call is within it, by its time.
-                for (name, event) in &events {
-                    let end = event.begun + event.took;
-                    assert!(end >= iteration.begun_ticks && end <= ended, "{name} {event:?}");
+                // Each call ended in it. Another thread may record one a little later.
+                let calls = events.iter().filter(|(name, _)| name.starts_with("MPI_"));
+                for (name, event) in calls {
+                    let late = if event.communicator == 1 { 0 } else { LATE_NS };
+                    let end = clock.ns(event.begun + event.took);
+                    let [from, until] = [iteration.begun_ticks, ended].map(|at| clock.ns(at));
+                    assert!(end + late >= from && end <= until + late, "{name} {event:?}");
                 }
             }
             let (marks, calls) = marked(&run, rank);
