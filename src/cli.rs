@@ -182,6 +182,11 @@ pub(crate) struct RunOptions {
     /// Record only inside of phases with this name, such as exchange, or "level 7" of MPI_Pcontrol (sets --timeline, too)
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline_phase: Option<String>,
+    /// Keep the N slowest iterations and a typical one, in place of the latest calls: what lies between two calls of the collective
+    /// operation that is called again and again, or a pass through the phase of --timeline-phase (sets --timeline, too)
+    #[arg(long, value_name = "N", conflicts_with = "timeline_window",
+          value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub(crate) timeline_slowest: Option<u32>,
     /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with more
     /// than 1024 ranks), off, both (one file per rank as well) [default when gyan run starts the launcher:
     /// auto]

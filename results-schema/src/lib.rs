@@ -144,8 +144,9 @@ pub use statistics::{Statistic, Statistics};
 pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};
 pub use timeline::{
     TIMELINE_EVENT_BYTES, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
-    TimelineKind, TimelineMessages, TimelinePeer, TimelineSelection, parse_timeline,
-    rank_of_timeline_name, timeline_file_name, write_timeline,
+    TimelineIteration, TimelineIterations, TimelineKind, TimelineLabel, TimelineMessages,
+    TimelinePeer, TimelineRing, TimelineSelection, parse_timeline, rank_of_timeline_name,
+    timeline_file_name, write_timeline,
 };
 pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,

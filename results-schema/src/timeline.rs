@@ -1,7 +1,8 @@
 //! The timeline of a rank: its latest calls, with their times, as they were left in a ring in memory.
 //!
 //! A file `timeline-NNNNNN.bin` has the length of its [`TimelineHeader`] in bytes as a little-endian number of 64 bits, the header
-//! in JSON, and then the events, the oldest first, of 32 bytes each ([`TimelineEvent`]).
+//! in JSON, and then the events, the oldest first, of 32 bytes each ([`TimelineEvent`]). With [`TimelineIterations`] these are the
+//! events of one iteration after those of another one.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -47,7 +48,11 @@ pub struct TimelineHeader {
     /// Which part of the run was recorded; none if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<TimelineSelection>,
-    /// How many events the rank recorded. Those of them that the file does not have were overwritten by later ones.
+    /// The iterations whose events the file has; none if it has the latest events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<TimelineIterations>,
+    /// How many events the rank recorded, in the iterations of the file if it has such. Those of them that the file does not have
+    /// were overwritten by later ones.
     pub recorded: u64,
     /// The functions of MPI, by the number that events have for them.
     pub functions: Vec<String>,
@@ -70,13 +75,101 @@ pub struct TimelineSelection {
     pub window_s: Option<[f64; 2]>,
     /// The phase inside of which calls were recorded; none for all.
     pub phase: Option<String>,
+    /// How many of the slowest iterations were asked for; none for the latest calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<u32>,
+}
+
+/// The iterations that a rank kept.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct TimelineIterations {
+    /// How many there were, of which the file has a few.
+    pub ended: u64,
+    /// What an iteration lies between: the calls of the function with this number on the communicator with this number. None if
+    /// it is a pass through the phase of the selection, or if there was no iteration.
+    pub between: Option<(u16, u16)>,
+    /// Those that the file has, in the order of their events.
+    pub kept: Vec<TimelineIteration>,
+}
+
+/// One iteration of a rank.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct TimelineIteration {
+    /// Its number, on which all ranks agree: that of the call with which it begins, or of the pass, from 1. 0 if there was no
+    /// iteration: then the events are the latest ones.
+    pub number: u64,
+    /// When it began, in ticks.
+    pub begun_ticks: u64,
+    /// When it ended, in ticks; none if it had not.
+    pub ended_ticks: Option<u64>,
+    /// Whether it was kept because it was slow.
+    pub is_slow: bool,
+    /// Whether it was kept because it was drawn by lot, among all.
+    pub is_drawn: bool,
+    /// The number of the phase in which it began.
+    pub phase: u32,
+    /// How many events the file has of it.
+    pub events: u64,
+    /// How many earlier ones were overwritten.
+    pub lost: u64,
+}
+
+/// What memory says of the events of an iteration that lie in it.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct TimelineLabel {
+    /// The iteration, but for its events.
+    pub iteration: TimelineIteration,
+    /// How many iterations had ended before it.
+    pub ended_before: u64,
+    /// As in [`TimelineIterations`].
+    pub between: Option<(u16, u16)>,
+}
+
+const IS_SLOW: u64 = 1;
+const IS_DRAWN: u64 = 2;
+const IS_BETWEEN: u64 = 1 << 32;
+
+impl TimelineLabel {
+    /// As it is in memory.
+    #[must_use]
+    pub fn packed(&self) -> [u64; 6] {
+        let TimelineIteration {
+            number, begun_ticks, ended_ticks, is_slow, is_drawn, phase, ..
+        } = self.iteration;
+        let flags = if is_slow { IS_SLOW } else { 0 } | if is_drawn { IS_DRAWN } else { 0 };
+        let between = self.between.map_or(0, |(function, communicator)| {
+            IS_BETWEEN | u64::from(function) << 16 | u64::from(communicator)
+        });
+        let phase = u64::from(phase) << 32;
+        [number, begun_ticks, ended_ticks.unwrap_or(0), flags | phase, between, self.ended_before]
+    }
+
+    /// The label of a packed form.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)]
+    pub fn unpacked([number, begun, ended, flags, between, ended_before]: [u64; 6]) -> Self {
+        let iteration = TimelineIteration {
+            number,
+            begun_ticks: begun,
+            ended_ticks: (ended != 0).then_some(ended),
+            is_slow: flags & IS_SLOW != 0,
+            is_drawn: flags & IS_DRAWN != 0,
+            phase: (flags >> 32) as u32,
+            ..TimelineIteration::default()
+        };
+        let of = ((between >> 16) as u16, between as u16);
+        let between = (between & IS_BETWEEN != 0).then_some(of);
+        TimelineLabel { iteration, ended_before, between }
+    }
 }
 
 impl TimelineSelection {
     /// Whether the first message of the run is in it.
     #[must_use]
     pub fn begins_with_the_run(&self) -> bool {
-        self.phase.is_none() && self.window_s.is_none_or(|[from_s, _]| from_s <= 0.0)
+        self.phase.is_none()
+            && self.slowest.is_none()
+            && self.window_s.is_none_or(|[from_s, _]| from_s <= 0.0)
     }
 }
 
@@ -304,31 +397,57 @@ impl TimelineEvent {
     }
 }
 
-/// Writes the file of a rank: `events` is the ring, in which event number `n` of `recorded` is at `n` modulo its length.
+/// A ring of events in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct TimelineRing<'a> {
+    /// How many events there were. Event number `n` of them is at `n` modulo the number of events for which there is room.
+    pub recorded: u64,
+    /// The memory of the events.
+    pub events: &'a [u8],
+}
+
+impl<'a> TimelineRing<'a> {
+    /// The events that are left, the oldest first, in two pieces.
+    fn pieces(&self) -> [&'a [[u8; TIMELINE_EVENT_BYTES]]; 2] {
+        let (rows, _) = self.events.as_chunks::<TIMELINE_EVENT_BYTES>();
+        let next = usize::try_from(self.recorded).unwrap_or(usize::MAX);
+        if let Some(all) = rows.get(..next) {
+            return [all, &[]];
+        }
+        let (later, earlier) = rows.split_at(next % rows.len().max(1));
+        [earlier, later]
+    }
+
+    /// How many events are left.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.pieces().iter().map(|piece| piece.len() as u64).sum()
+    }
+}
+
+/// Writes the file of a rank, with the events of each ring after those of the one before.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write_timeline(
     out: &mut impl Write,
     header: &TimelineHeader,
-    events: &[u8],
+    rings: &[TimelineRing],
 ) -> io::Result<()> {
     let text = serde_json::to_vec(header)?;
     out.write_all(&(text.len() as u64).to_le_bytes())?;
     out.write_all(&text)?;
-    let (rows, _) = events.as_chunks::<TIMELINE_EVENT_BYTES>();
-    let next = usize::try_from(header.recorded).unwrap_or(usize::MAX);
-    let split = if next < rows.len() { next } else { next % rows.len().max(1) };
-    let (later, earlier) = rows.split_at(split.min(rows.len()));
-    let earlier = if next < rows.len() { &[] } else { earlier };
-    out.write_all(earlier.as_flattened())?;
-    out.write_all(later.as_flattened())
+    for piece in rings.iter().flat_map(TimelineRing::pieces) {
+        out.write_all(piece.as_flattened())?;
+    }
+    Ok(())
 }
 
 /// The timeline in the bytes of a file, in which the times of events are whole: in ticks, the oldest first. An event that was being
 /// written when the process was killed is left out.
 ///
 /// The high bits of a time follow from the next event, as no two events in a row are 13 hours apart on a clock of 3 GHz (2^47 ticks).
+/// Those of the last event of an iteration follow from its end.
 ///
 /// # Errors
 /// If the file is not one of this version.
@@ -338,24 +457,43 @@ pub fn parse_timeline(bytes: &[u8]) -> io::Result<(TimelineHeader, Vec<TimelineE
     let (length, rest) = bytes.split_first_chunk().ok_or_else(not_whole)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| not_whole())?;
     let (text, rows) = rest.split_at_checked(length).ok_or_else(not_whole)?;
-    let header: TimelineHeader = serde_json::from_slice(text).map_err(io::Error::other)?;
+    let mut header: TimelineHeader = serde_json::from_slice(text).map_err(io::Error::other)?;
     if header.schema != TIMELINE_SCHEMA {
         return Err(bad("is a timeline of another version of gyan"));
     }
-    let (rows, _) = rows.as_chunks::<TIMELINE_EVENT_BYTES>();
+    let (mut rows, _) = rows.as_chunks::<TIMELINE_EVENT_BYTES>();
+    let now = header.clock.now_ticks;
+    let Some(iterations) = &mut header.iterations else {
+        let events = whole_events(rows, now);
+        return Ok((header, events));
+    };
+    let mut events = Vec::new();
+    for iteration in &mut iterations.kept {
+        let length = usize::try_from(iteration.events).unwrap_or(usize::MAX);
+        let (own, others) = rows.split_at_checked(length).ok_or_else(not_whole)?;
+        let own = whole_events(own, iteration.ended_ticks.unwrap_or(now));
+        iteration.events = own.len() as u64;
+        events.extend(own);
+        rows = others;
+    }
+    Ok((header, events))
+}
+
+/// The events of these rows, of which the last one ended at about `end`.
+fn whole_events(rows: &[[u8; TIMELINE_EVENT_BYTES]], end: u64) -> Vec<TimelineEvent> {
     let unpacked = rows.iter().filter_map(|row| {
         let (words, _) = row.as_chunks::<8>();
         let words: [[u8; 8]; 4] = words.try_into().ok()?;
         TimelineEvent::unpacked(words.map(u64::from_le_bytes))
     });
     let mut events: Vec<TimelineEvent> = unpacked.collect();
-    let mut next = header.clock.now_ticks;
+    let mut next = end;
     for event in events.iter_mut().rev() {
         let end = nearest(event.begun.wrapping_add(event.took), next);
         event.begun = end.saturating_sub(event.took);
         next = end;
     }
-    Ok((header, events))
+    events
 }
 
 /// The time with these low bits that is nearest to another one.
@@ -419,17 +557,22 @@ mod tests {
         assert_eq!(known, TimelineEvent::BYTES_AT_MOST);
     }
 
-    /// A ring of `room` events after `recorded` ones, whose begins are `apart` apart and end at `now_ticks`.
-    fn written(room: u64, recorded: u64, apart: u64, now_ticks: u64) -> Vec<u8> {
+    /// The memory of a ring of `room` events after `recorded` ones, whose begins are `apart` apart and end at `end`.
+    fn ring(room: u64, recorded: u64, apart: u64, end: u64) -> Vec<u8> {
         let mut ring = vec![0; usize::try_from(room).unwrap() * TIMELINE_EVENT_BYTES];
         for number in 0..recorded {
-            let begun = now_ticks - (recorded - number) * apart;
+            let begun = end - (recorded - number) * apart;
             let kind = TimelineKind::Call(u16::try_from(number).unwrap());
             let event = TimelineEvent { took: 5, ..TimelineEvent::new(kind, begun) };
             let at = usize::try_from(number % room).unwrap() * TIMELINE_EVENT_BYTES;
             let words = event.packed().map(u64::to_le_bytes);
             ring[at..at + TIMELINE_EVENT_BYTES].copy_from_slice(words.as_flattened());
         }
+        ring
+    }
+
+    /// The file of such a ring.
+    fn written(room: u64, recorded: u64, apart: u64, now_ticks: u64) -> Vec<u8> {
         let header = TimelineHeader {
             schema: TIMELINE_SCHEMA.into(),
             recorded,
@@ -437,7 +580,8 @@ mod tests {
             ..TimelineHeader::default()
         };
         let mut file = Vec::new();
-        write_timeline(&mut file, &header, &ring).unwrap();
+        let events = &ring(room, recorded, apart, now_ticks);
+        write_timeline(&mut file, &header, &[TimelineRing { recorded, events }]).unwrap();
         file
     }
 
@@ -460,6 +604,62 @@ mod tests {
         let (_, events) = parse_timeline(&written(64, 50, apart, now)).unwrap();
         for (at, event) in events.iter().enumerate() {
             assert_eq!(event.begun, now - (50 - at as u64) * apart);
+        }
+    }
+
+    #[test]
+    fn iterations_follow_each_other_and_each_has_the_times_of_its_own_end() {
+        // Two weeks apart, in an order that is none of times: nothing in the events says so.
+        let week = 7 * 86_400 * 3_000_000_000;
+        let ends = [5 * week, week, 3 * week];
+        let counts = [3, 6, 4];
+        let memory = ends.iter().zip(counts).map(|(end, count)| ring(4, count, 10, *end));
+        let memory: Vec<Vec<u8>> = memory.collect();
+        let rings = memory.iter().zip(counts);
+        let rings: Vec<TimelineRing> =
+            rings.map(|(events, recorded)| TimelineRing { recorded, events }).collect();
+        let kept = ends.iter().zip(&rings).map(|(end, ring)| TimelineIteration {
+            ended_ticks: Some(*end),
+            events: ring.left(),
+            ..TimelineIteration::default()
+        });
+        let kept: Vec<TimelineIteration> = kept.collect();
+        assert_eq!(kept.iter().map(|kept| kept.events).collect::<Vec<_>>(), [3, 4, 4]);
+        let header = TimelineHeader {
+            schema: TIMELINE_SCHEMA.into(),
+            iterations: Some(TimelineIterations { kept, ..TimelineIterations::default() }),
+            clock: TimelineClock { now_ticks: 6 * week, ..TimelineClock::default() },
+            ..TimelineHeader::default()
+        };
+        let mut file = Vec::new();
+        write_timeline(&mut file, &header, &rings).unwrap();
+        let (read, events) = parse_timeline(&file).unwrap();
+        assert_eq!(read, header);
+        let begins: Vec<u64> = events.iter().map(|event| event.begun).collect();
+        let truth = ends.iter().zip([3, 4, 4]);
+        let truth = truth.flat_map(|(end, left)| (1..=left).rev().map(move |ago| end - ago * 10));
+        assert_eq!(begins, truth.collect::<Vec<_>>());
+        // What is cut off is refused.
+        assert!(parse_timeline(&file[..file.len() - TIMELINE_EVENT_BYTES]).is_err());
+    }
+
+    #[test]
+    fn a_label_is_the_same_after_packing() {
+        for (number, between, ended) in [(0, None, None), (7, Some((300, 4)), Some(1 << 60))] {
+            let label = TimelineLabel {
+                iteration: TimelineIteration {
+                    number,
+                    begun_ticks: 9,
+                    ended_ticks: ended,
+                    is_slow: number > 0,
+                    is_drawn: number == 0,
+                    phase: 3,
+                    ..TimelineIteration::default()
+                },
+                ended_before: 1_000_000_000_000,
+                between,
+            };
+            assert_eq!(TimelineLabel::unpacked(label.packed()), label);
         }
     }
 

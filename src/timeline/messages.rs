@@ -2,7 +2,7 @@
 //! in the order in which they were sent, if the receives are posted by one thread and the sends too (MPI 4.1, 3.5). So the
 //! n-th send belongs to the n-th receive.
 //!
-//! A timeline may begin in the middle, or have a part of the run only, in which nothing says how many messages were under way when
+//! A timeline may begin in the middle, or have a part of the run or a few iterations only, in which nothing says how many messages were under way when
 //! it began: these have no arrows. Where both ranks lost nothing, messages are counted from the start; otherwise from the end,
 //! provided that both ranks came to `MPI_Finalize` and know that they sent and received as many. What may have been any message,
 //! such as a receive from any rank whose status was ignored, ends the counting. Messages for which this does not say for certain
@@ -687,8 +687,9 @@ mod tests {
 
     #[test]
     fn a_part_of_a_run_is_counted_from_its_begin_only_if_that_is_the_begin_of_the_run() {
-        let found = |window_s: Option<[f64; 2]>, phase: Option<&str>| {
-            let selection = TimelineSelection { window_s, phase: phase.map(str::to_owned) };
+        let found = |window_s: Option<[f64; 2]>, phase: Option<&str>, slowest: Option<u32>| {
+            let phase = phase.map(str::to_owned);
+            let selection = TimelineSelection { window_s, phase, slowest };
             let mut all = Arrows::default();
             for (rank, event) in [(0, send()), (1, receive(FROM_0))] {
                 let direction = [MessageDirection::Sent, MessageDirection::Received][rank as usize];
@@ -699,10 +700,11 @@ mod tests {
             all.choose();
             all.chosen.len()
         };
-        assert_eq!(found(Some([0.0, 1.0]), None), 1);
-        assert_eq!(found(Some([1.0, 1.0]), None), 0);
-        assert_eq!(found(Some([0.0, 1.0]), Some("step")), 0);
-        assert_eq!(found(None, Some("step")), 0);
+        assert_eq!(found(Some([0.0, 1.0]), None, None), 1);
+        assert_eq!(found(Some([1.0, 1.0]), None, None), 0);
+        assert_eq!(found(Some([0.0, 1.0]), Some("step"), None), 0);
+        assert_eq!(found(None, Some("step"), None), 0);
+        assert_eq!(found(None, None, Some(3)), 0);
     }
 
     #[test]

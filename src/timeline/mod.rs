@@ -5,6 +5,7 @@
 
 mod chrome;
 mod clocks;
+mod iterations;
 mod limited;
 mod messages;
 mod otf2;
@@ -21,13 +22,15 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{
     ClockOffsets, MessageDirection, TimelineCommunicator, TimelineEvent, TimelineHeader,
-    TimelineKind, TimelinePeer, TimelineSelection, parse_timeline, rank_file_name,
-    rank_of_timeline_name, read_rank, timeline_file_name,
+    TimelineIteration, TimelineKind, TimelinePeer, TimelineSelection, parse_timeline,
+    rank_file_name, rank_of_timeline_name, read_rank, timeline_file_name,
 };
 use rayon::prelude::*;
 
 use self::chrome::ChromeEvents;
 use self::clocks::{ClockBounds, HostClock};
+use self::iterations::KeptIterations;
+pub(crate) use self::iterations::RunIterations;
 use self::limited::LimitedFile;
 use self::messages::{Arrows, OwnMessage, RankMessages, in_stream};
 use self::perfetto::Packets;
@@ -70,6 +73,8 @@ struct Slice<'a> {
     place: Option<&'a str>,
     /// What it does with messages that have an arrow.
     messages: Vec<SliceMessage>,
+    /// What else it says, each with a name.
+    numbers: Vec<(&'static str, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -106,6 +111,25 @@ enum MessagePart {
 }
 
 impl<'a> Slice<'a> {
+    /// One that says nothing else.
+    fn new(track: u64, thread: u32, name: &'a str, [begun_ns, ended_ns]: [u64; 2]) -> Slice<'a> {
+        Slice {
+            track,
+            thread,
+            name,
+            begun_ns,
+            ended_ns,
+            communicator: None,
+            peer: TimelinePeer::None,
+            tag: TimelineEvent::NO_TAG,
+            bytes: 0,
+            request: 0,
+            place: None,
+            messages: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
     fn arguments(&self) -> Vec<(&'static str, Argument<'a>)> {
         let mut arguments = Vec::new();
         if let Some(communicator) = self.communicator {
@@ -132,6 +156,8 @@ impl<'a> Slice<'a> {
         if let Some(place) = self.place {
             arguments.push(("called at", Argument::Text(place)));
         }
+        let number = |number: u64| Argument::Number(i64::try_from(number).unwrap_or(i64::MAX));
+        arguments.extend(self.numbers.iter().map(|(name, of)| (*name, number(*of))));
         arguments
     }
 
@@ -156,8 +182,9 @@ trait TraceWriter {
 /// How many events of a rank say when its events were.
 const SAMPLED_AT_MOST: usize = 1024;
 
-/// The thread of a rank's phases, beyond those of calls.
+/// The threads of a rank's phases and iterations, beyond those of calls.
 const PHASES: u32 = 256;
+const ITERATIONS: u32 = 257;
 
 /// What is known of a run before it is written.
 pub(crate) struct Timelines {
@@ -187,6 +214,8 @@ pub(crate) struct Timelines {
     places: HashMap<(String, Option<String>, u64), String>,
     /// Which part of the run was recorded, if not all of it.
     pub(crate) selection: Option<TimelineSelection>,
+    /// The iterations that are shown; none if the latest calls are.
+    pub(crate) iterations: Option<RunIterations>,
 }
 
 /// How the clocks of hosts were brought together.
@@ -269,6 +298,35 @@ fn lost(header: &TimelineHeader, events: &[TimelineEvent]) -> u64 {
     header.recorded.saturating_sub(events.len() as u64)
 }
 
+/// Events of a rank that follow each other: those of an iteration, or all.
+struct EventsPart<'a> {
+    iteration: Option<&'a TimelineIteration>,
+    events: &'a [TimelineEvent],
+    /// How many earlier ones were overwritten.
+    lost: u64,
+}
+
+impl EventsPart<'_> {
+    /// When the first of the events began, in ticks.
+    fn first(&self) -> Option<u64> {
+        self.events.iter().map(|event| event.begun).min()
+    }
+}
+
+/// The parts of a rank's events.
+fn parts<'a>(header: &'a TimelineHeader, events: &'a [TimelineEvent]) -> Vec<EventsPart<'a>> {
+    let Some(iterations) = &header.iterations else {
+        return vec![EventsPart { iteration: None, events, lost: lost(header, events) }];
+    };
+    let mut rest = events;
+    let part = |iteration: &'a TimelineIteration| {
+        let length = usize::try_from(iteration.events).unwrap_or(usize::MAX);
+        let events = rest.split_off(..length).unwrap_or_default();
+        EventsPart { iteration: Some(iteration), events, lost: iteration.lost }
+    };
+    iterations.kept.iter().map(part).collect()
+}
+
 impl Timelines {
     /// Reads all timelines once. `bad`: those that cannot be read, and why.
     pub(crate) fn open(directory: &Path, bad: &mut Vec<String>) -> Result<Timelines, Error> {
@@ -290,9 +348,11 @@ impl Timelines {
             from_ns: 0,
             places: HashMap::new(),
             selection: None,
+            iterations: None,
         };
         let mut symbols = Symbols::default();
-        let mut starts = Vec::new();
+        let (mut starts, mut clocks) = (Vec::new(), Vec::new());
+        let mut kept = KeptIterations::default();
         for rank in ranks {
             let (header, events) = match run.read(rank) {
                 Ok(read) => read,
@@ -306,16 +366,19 @@ impl Timelines {
             let lost = lost(&header, &events);
             run.arrows.add(&header, lost, &RankMessages::of(&header, &events));
             run.communicators.add(&header, lost);
-            run.lost += lost;
             run.find_places(&header, &mut symbols);
             run.selection = run.selection.or(header.selection.clone());
-            let first = events.iter().map(|event| event.begun).min();
-            let first = first.unwrap_or(header.clock.now_ticks);
             let each = events.len().div_ceil(SAMPLED_AT_MOST).max(1);
-            let place = starts.len();
+            let place = run.ranks.len();
             let times = events.iter().step_by(each).map(|event| header.clock.ns(event.begun));
             run.sampled.extend(times.map(|ns| (place, ns, each as f64)));
-            starts.push((header.clock.host.clone(), header.clock.ns(first)));
+            kept.add(&header);
+            for part in parts(&header, &events) {
+                let first = header.clock.ns(part.first().unwrap_or(header.clock.now_ticks));
+                starts.push((header.clock.host.clone(), part.iteration.copied(), first));
+                run.lost += part.lost;
+            }
+            clocks.push(header.clock.host.clone());
             run.clocks.insert(header.clock.host.clone(), None);
             if !run.hosts.contains(&header.host) {
                 run.hosts.push(header.host);
@@ -329,10 +392,11 @@ impl Timelines {
         }
         run.arrows.choose();
         let number = |clock| run.clocks.keys().position(|known| known == clock);
-        run.clock_numbers =
-            starts.iter().map(|(clock, _)| number(clock).unwrap_or_default()).collect();
+        run.clock_numbers = clocks.iter().map(|clock| number(clock).unwrap_or_default()).collect();
         run.compare_clocks().map_err(|error| Error::io(directory, &error, "try again"))?;
-        let begins = starts.iter().map(|(clock, ns)| run.on_first_clock(clock, *ns));
+        run.iterations = kept.chosen();
+        let shown = starts.iter().filter(|(_, of, _)| run.shows(of.as_ref()));
+        let begins = shown.map(|(clock, _, ns)| run.on_first_clock(clock, *ns));
         run.origin_ns = begins.min().unwrap_or(0);
         Ok(run)
     }
@@ -347,6 +411,14 @@ impl Timelines {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "is of another job"));
         }
         Ok((header, events))
+    }
+
+    /// Whether a part of the events of a rank is shown.
+    fn shows(&self, iteration: Option<&TimelineIteration>) -> bool {
+        match (iteration, &self.iterations) {
+            (Some(iteration), Some(iterations)) => iterations.name(iteration).is_some(),
+            _ => true,
+        }
     }
 
     /// Clocks of several hosts are compared by the collective operations in the profiles, and by the messages between them.
@@ -552,10 +624,15 @@ impl Timelines {
     /// The trace of one rank.
     fn part<W: TraceWriter>(&self, rank: u32, mut out: W) -> io::Result<(W, WrittenEvents)> {
         let (header, events) = self.read(rank)?;
-        let part = RankTrace::new(self, &header);
-        part.tracks(&mut out, &events);
-        let mut written = part.slices(&mut out, &events);
-        written.lost = lost(&header, &events);
+        let trace = RankTrace::new(self, &header);
+        let parts = parts(&header, &events);
+        let shown: Vec<&EventsPart> =
+            parts.iter().filter(|part| self.shows(part.iteration)).collect();
+        trace.tracks(&mut out, &shown);
+        let mut written = WrittenEvents::default();
+        for part in shown {
+            written = written.plus(trace.slices(&mut out, part));
+        }
         Ok((out, written))
     }
 }
@@ -586,7 +663,7 @@ impl<'a> RankTrace<'a> {
         ((u64::from(self.header.rank) + 1) << 16) + u64::from(thread) + 1
     }
 
-    fn tracks(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) {
+    fn tracks(&self, out: &mut dyn TraceWriter, parts: &[&EventsPart]) {
         let host = self.run.hosts.iter().position(|host| *host == self.header.host).unwrap_or(0);
         let host_id = 1 << 60 | host as u64;
         let of_host = self.header.host.clone();
@@ -602,22 +679,30 @@ impl<'a> RankTrace<'a> {
         let rank = self.header.rank;
         let rank_id = self.id(0) - 1;
         out.track(&track(rank_id, format!("rank {rank}"), Some(host_id), rank.into(), None));
-        let threads: BTreeSet<u32> = events
-            .iter()
+        let events = parts.iter().flat_map(|part| part.events);
+        let mut threads: BTreeSet<u32> = events
             .map(|event| match event.kind {
                 TimelineKind::Phase => PHASES,
                 _ => u32::from(event.thread),
             })
             .collect();
+        let iterations = || parts.iter().filter_map(|part| part.iteration);
+        threads.extend(iterations().filter(|of| of.phase != 0).map(|_| PHASES));
+        threads.extend(iterations().map(|_| ITERATIONS));
         for thread in threads {
             let name = match thread {
                 PHASES => "phases".to_owned(),
+                ITERATIONS => "iterations".to_owned(),
                 0 => "MPI".to_owned(),
                 255 => "MPI of further threads".to_owned(),
                 thread => format!("MPI of thread {thread}"),
             };
-            // Phases are above the calls.
-            let order = if thread == PHASES { 0 } else { u64::from(thread) + 1 };
+            // Above the calls.
+            let order = match thread {
+                ITERATIONS => 0,
+                PHASES => 1,
+                thread => u64::from(thread) + 2,
+            };
             out.track(&track(self.id(thread), name, Some(rank_id), order, Some(thread)));
         }
     }
@@ -671,37 +756,25 @@ impl<'a> RankTrace<'a> {
         all
     }
 
-    fn slices(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent]) -> WrittenEvents {
+    fn slices(&self, out: &mut dyn TraceWriter, part: &EventsPart) -> WrittenEvents {
+        let events = part.events;
         let messages = RankMessages::of(self.header, events);
         let unknown = messages.unknown_receives() as u64;
-        let mut written = WrittenEvents { received: unknown, ..WrittenEvents::default() };
+        let mut written =
+            WrittenEvents { received: unknown, lost: part.lost, ..WrittenEvents::default() };
         let mut by_call = self.messages(&messages, events, &mut written);
-        let mut phase_since = None;
-        let first = events.iter().map(|event| event.begun).min().unwrap_or(0);
         for (at, event) in events.iter().enumerate() {
-            match event.kind {
-                TimelineKind::Call(_) if self.is_left_out(event) => written.left_out += 1,
-                TimelineKind::Call(function) => {
-                    written.calls += 1;
-                    let slice = Slice {
-                        messages: by_call.remove(&at).unwrap_or_default(),
-                        ..self.call(function, event)
-                    };
-                    out.slice(&slice);
-                }
-                TimelineKind::Phase => {
-                    let since = phase_since.unwrap_or(first);
-                    self.phase(out, event.request as usize, since, event.begun);
-                    phase_since = Some(event.begun);
-                }
-                _ => {}
+            let TimelineKind::Call(function) = event.kind else { continue };
+            if self.is_left_out(event) {
+                written.left_out += 1;
+                continue;
             }
+            written.calls += 1;
+            let messages = by_call.remove(&at).unwrap_or_default();
+            out.slice(&Slice { messages, ..self.call(function, event) });
         }
-        let last = events.iter().rev().find(|event| event.kind == TimelineKind::Phase);
-        if let (Some(last), Some(since)) = (last, phase_since) {
-            let end = events.iter().map(|event| event.begun + event.took).max().unwrap_or(since);
-            self.phase(out, usize::from(last.site), since, end);
-        }
+        self.phases(out, part);
+        self.iteration(out, part);
         written
     }
 
@@ -709,25 +782,51 @@ impl<'a> RankTrace<'a> {
         self.run.from_ns > 0 && self.ns(event.begun + event.took) < self.run.from_ns
     }
 
+    fn phases(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        // In which phase its first event was is known if that was not overwritten.
+        let whole = part.iteration.filter(|_| part.lost == 0);
+        let first = part.first().unwrap_or(0);
+        let mut since = whole.map_or(first, |iteration| iteration.begun_ticks);
+        let mut now = whole.map(|iteration| iteration.phase as usize);
+        for event in part.events.iter().filter(|event| event.kind == TimelineKind::Phase) {
+            self.phase(out, event.request as usize, since, event.begun);
+            since = event.begun;
+            now = Some(event.site.into());
+        }
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        let ended = part.iteration.and_then(|iteration| iteration.ended_ticks).or(last);
+        if let Some(phase) = now {
+            self.phase(out, phase, since, ended.unwrap_or(since));
+        }
+    }
+
+    /// Marks an iteration.
+    fn iteration(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        let Some(iteration) = part.iteration else { return };
+        let run = self.run.iterations.as_ref();
+        let Some(name) = run.and_then(|run| run.name(iteration)) else { return };
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        // Where there was no iteration, nothing says when that began.
+        let begun = if iteration.number == 0 { part.first() } else { Some(iteration.begun_ticks) };
+        let begun_ns = self.ns(begun.unwrap_or(0));
+        let ended_ns = self.ns(iteration.ended_ticks.or(last).unwrap_or(0)).max(begun_ns);
+        out.slice(&Slice {
+            numbers: vec![
+                ("iteration", iteration.number),
+                ("duration in ns", ended_ns - begun_ns),
+                ("earlier events lost", iteration.lost),
+            ],
+            ..Slice::new(self.id(ITERATIONS), ITERATIONS, &name, [begun_ns, ended_ns])
+        });
+    }
+
     fn phase(&self, out: &mut dyn TraceWriter, phase: usize, since: u64, until: u64) {
         let name = self.header.phases.get(phase).map_or("", String::as_str);
-        if name.is_empty() || self.ns(until) < self.run.from_ns {
+        let (begun_ns, ended_ns) = (self.ns(since).max(self.run.from_ns), self.ns(until));
+        if name.is_empty() || until <= since || ended_ns < begun_ns {
             return;
         }
-        out.slice(&Slice {
-            track: self.id(PHASES),
-            thread: PHASES,
-            name,
-            begun_ns: self.ns(since).max(self.run.from_ns),
-            ended_ns: self.ns(until),
-            communicator: None,
-            peer: TimelinePeer::None,
-            tag: TimelineEvent::NO_TAG,
-            bytes: 0,
-            request: 0,
-            place: None,
-            messages: Vec::new(),
-        });
+        out.slice(&Slice::new(self.id(PHASES), PHASES, name, [begun_ns, ended_ns]));
     }
 
     fn call(&self, function: u16, event: &TimelineEvent) -> Slice<'_> {
@@ -739,19 +838,16 @@ impl<'a> RankTrace<'a> {
             SliceCommunicator { name, number: number.and_then(messages::number) }
         });
         let begun_ns = self.ns(event.begun);
+        let ended_ns = self.ns(event.begun + event.took).max(begun_ns);
+        let thread = event.thread.into();
         Slice {
-            track: self.id(event.thread.into()),
-            thread: event.thread.into(),
-            name,
-            begun_ns,
-            ended_ns: self.ns(event.begun + event.took).max(begun_ns),
             communicator,
             peer: event.peer,
             tag: event.tag,
             bytes: event.bytes,
             request: event.request,
             place: self.places.get(&event.site).copied(),
-            messages: Vec::new(),
+            ..Slice::new(self.id(thread), thread, name, [begun_ns, ended_ns])
         }
     }
 }

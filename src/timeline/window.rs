@@ -521,7 +521,8 @@ mod tests {
             ..TimelineHeader::default()
         };
         let mut file = Vec::new();
-        write_timeline(&mut file, &header, &events).unwrap();
+        let ring = TimelineRing { recorded: header.recorded, events: &events };
+        write_timeline(&mut file, &header, &[ring]).unwrap();
         file
     }
 

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gyan_results::{
-    RankProfile, TimelineEvent, TimelineHeader, TimelineKind, parse_timeline, timeline_file_name,
+    RankProfile, TimelineEvent, TimelineHeader, TimelineIteration, TimelineKind, parse_timeline,
+    timeline_file_name,
 };
 use serde_json::Value;
 
@@ -602,7 +604,7 @@ fn timeline_of_a_killed_rank_is_left() {
 
 /// Runs the program that has iterations, with a timeline.
 fn iterated(mpi: Mpi, arguments: &[&str], settings: &[(&str, &str)]) -> Profiled {
-    let program = mpi.compiled("iterations", &[]);
+    let program = mpi.compiled("iterations", &["-pthread"]);
     let settings = [&[("GYAN_TIMELINE", "4MiB")], settings].concat();
     Profiled::preloaded(mpi, RANKS as usize, &program, arguments, &settings)
 }
@@ -844,5 +846,175 @@ fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls()
             );
             println!("{mpi:?} {function}: {truth_s} {exact_s} {sampled_s} +- {error_s}");
         }
+    }
+}
+
+/// The iterations that a rank kept, each with its events.
+fn iterations(
+    directory: &Path,
+    rank: u32,
+) -> Vec<(TimelineIteration, Vec<(String, TimelineEvent)>)> {
+    let (header, events) = parsed(directory, rank);
+    let mut events = events.into_iter();
+    let name = |kind| match kind {
+        TimelineKind::Call(function) => header.functions[usize::from(function)].clone(),
+        other => format!("{other:?}"),
+    };
+    let own = |iteration: &TimelineIteration| {
+        let own = events.by_ref().take(usize::try_from(iteration.events).unwrap());
+        (*iteration, own.map(|event| (name(event.kind), event)).collect())
+    };
+    header.iterations.as_ref().unwrap().kept.iter().map(own).collect()
+}
+
+/// How long each iteration took by the program's own clock, in ns, by the number that gyan has for it.
+fn own_durations(run: &Profiled, rank: u32, what: Between) -> BTreeMap<u64, u64> {
+    let lines = run.truth(rank).into_iter().filter(|line| line[0] == "took");
+    let number = |text: &String| text.parse::<u64>().unwrap();
+    // The program counts from 0, as does the number of calls before an iteration.
+    let of = |line: Vec<String>| match what {
+        Between::Calls => (number(&line[1]), number(&line[2])),
+        Between::PhaseChanges => (number(&line[1]) + 1, number(&line[3])),
+    };
+    lines.map(of).collect()
+}
+
+/// What an iteration lies between.
+#[derive(Clone, Copy)]
+enum Between {
+    Calls,
+    PhaseChanges,
+}
+
+/// The names of the slices that mark iterations of a rank, and how many calls it has.
+fn marked(run: &Profiled, rank: u32) -> (BTreeSet<String>, usize) {
+    let file = run.place().join("marked.json");
+    written(&run.directory, &file);
+    let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    fs::remove_file(&file).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let own = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == rank);
+    let names: Vec<&str> = own.map(|event| event["name"].as_str().unwrap()).collect();
+    let marks = names.iter().filter(|name| name.contains("iteration"));
+    let calls = names.iter().filter(|name| name.starts_with("MPI_")).count();
+    (marks.map(|name| (*name).to_owned()).collect(), calls)
+}
+
+/// A process may lose its processor between gyan's reading of the clock and its own.
+const LATE_NS: u64 = 25_000_000;
+
+/// The three slowest iterations that are shown, and the typical one, are those by the clock of the program, on ranks that came to
+/// their end.
+fn are_the_slowest(run: &Profiled, ranks: Range<u32>, what: Between) {
+    let truth: Vec<BTreeMap<u64, u64>> =
+        ranks.clone().map(|rank| own_durations(run, rank, what)).collect();
+    let longest = |number: &u64| truth.iter().map(|truth| truth[number]).max().unwrap();
+    for rank in ranks {
+        let mut sorted: Vec<u64> = truth[0].keys().skip(3).map(longest).collect();
+        sorted.sort_unstable();
+        let third = sorted[sorted.len() - 3];
+        let (marks, _) = marked(run, rank);
+        let number = |name: &String, kind| name.strip_prefix(kind)?.parse::<u64>().ok();
+        let slow: Vec<u64> =
+            marks.iter().filter_map(|name| number(name, "slow iteration ")).collect();
+        assert_eq!(slow.len(), 3, "{marks:?}");
+        assert!(slow.iter().all(|slow| longest(slow) + LATE_NS >= third), "{slow:?} {truth:?}");
+        let typical = marks.iter().find_map(|name| number(name, "typical iteration ")).unwrap();
+        let kept = iterations(&run.directory, rank).into_iter().map(|(iteration, _)| iteration);
+        let mut drawn: Vec<u64> =
+            kept.filter(|kept| kept.is_drawn).map(|kept| longest(&kept.number)).collect();
+        drawn.sort_unstable();
+        assert_eq!(drawn.len(), 5);
+        assert!(longest(&typical).abs_diff(drawn[2]) < LATE_NS, "{typical} {drawn:?} {truth:?}");
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_iterations_has_these_and_a_typical_one() {
+    for (mpi, how) in [(OPENMPI, ""), (MPICH, ""), (MPICH, "threads")] {
+        let run = iterated(mpi, &["100", "1", "5", how], &[("GYAN_TIMELINE_SLOWEST", "3")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = written(&run.directory, &run.place().join("trace.pftrace"));
+        let what =
+            "the 3 slowest of 97 iterations between calls of MPI_Allreduce on MPI_COMM_WORLD (";
+        assert!(said.contains(what) && said.contains(") beside a typical one ("), "{said}");
+        are_the_slowest(&run, 0..RANKS, Between::Calls);
+        for rank in 0..RANKS {
+            let truth = own_durations(&run, rank, Between::Calls);
+            let (header, _) = parsed(&run.directory, rank);
+            for (iteration, events) in iterations(&run.directory, rank) {
+                let Some(ended) = iteration.ended_ticks else { continue };
+                assert_eq!(iteration.lost, 0);
+                let own = || events.iter().filter(|(_, event)| event.communicator == 1);
+                let names: Vec<&str> = own().map(|(name, _)| name.as_str()).collect();
+                let all = ["MPI_Barrier", "MPI_Sendrecv", "Receives", "MPI_Allreduce"];
+                assert_eq!(names, all, "{mpi:?} {how}");
+                let (_, sent) = own().nth(1).unwrap();
+                assert_eq!(sent.tag.cast_unsigned(), u32::try_from(iteration.number).unwrap());
+                // The other thread of the program calls meanwhile.
+                let others = events
+                    .iter()
+                    .any(|(name, event)| name == "MPI_Sendrecv" && event.communicator != 1);
+                assert!(!others || how == "threads", "{events:?}");
+                let clock = &header.clock;
+                let took = clock.ns(ended) - clock.ns(iteration.begun_ticks);
+                let apart = took.abs_diff(truth[&iteration.number]);
+                assert!(apart < LATE_NS, "{iteration:?}: {took} {truth:?}");
+                // Each call ended in it. Another thread may record one a little later.
+                let calls = events.iter().filter(|(name, _)| name.starts_with("MPI_"));
+                for (name, event) in calls {
+                    let late = if event.communicator == 1 { 0 } else { LATE_NS };
+                    let end = clock.ns(event.begun + event.took);
+                    let [from, until] = [iteration.begun_ticks, ended].map(|at| clock.ns(at));
+                    assert!(end + late >= from && end <= until + late, "{name} {event:?}");
+                }
+            }
+            let (marks, calls) = marked(&run, rank);
+            assert_eq!(marks.len(), 4);
+            assert!(if how == "threads" { calls > 12 + 60 } else { calls == 12 }, "{calls}");
+        }
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_passes_through_a_phase_has_these() {
+    for mpi in EACH {
+        let settings = [("GYAN_TIMELINE_SLOWEST", "3"), ("GYAN_TIMELINE_PHASE", "level 7")];
+        let run = iterated(mpi, &["60", "1", "5"], &settings);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = written(&run.directory, &run.place().join("trace.pftrace"));
+        let what = "the 3 slowest of 60 passes through the phase \"level 7\" (";
+        assert!(said.contains(what) && said.contains(") beside a typical one ("), "{said}");
+        are_the_slowest(&run, 0..RANKS, Between::PhaseChanges);
+        for rank in 0..RANKS {
+            for (iteration, events) in iterations(&run.directory, rank) {
+                let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+                let all = ["Phase", "MPI_Sendrecv", "Receives", "MPI_Allreduce", "Phase"];
+                assert_eq!(names, all, "{mpi:?}");
+                assert_eq!(u64::from(events[1].1.tag.cast_unsigned()), iteration.number - 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn timeline_of_the_slowest_iterations_of_a_killed_rank_is_left() {
+    for mpi in EACH {
+        let settings = [("GYAN_TIMELINE_SLOWEST", "3"), ("GYAN_BUDGET", "100%")];
+        let run = iterated(mpi, &["100", "1", "3", "killed"], &settings);
+        assert_ne!(run.outcome.code, 0, "{mpi:?}");
+        let all = (0..RANKS).map(|rank| run.directory.join(timeline_file_name(rank)));
+        let all: Vec<PathBuf> = all.collect();
+        assert!(comes_true(|| all.iter().all(|path| path.exists())), "{mpi:?}");
+        let kept = iterations(&run.directory, 1);
+        let (last, events) = kept.last().unwrap();
+        assert_eq!((last.number, last.ended_ticks), (99, None), "{mpi:?}");
+        let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+        let all = ["Phase", "MPI_Barrier", "Phase", "MPI_Sendrecv", "Receives"];
+        assert_eq!(names, all, "{mpi:?}");
+        let (marks, _) = marked(&run, 1);
+        assert!(marks.contains("unfinished iteration 99"), "{mpi:?}: {marks:?}");
+        // Others may not have written what they know.
+        are_the_slowest(&run, 1..2, Between::Calls);
     }
 }

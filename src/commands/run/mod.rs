@@ -80,6 +80,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         ("GYAN_TIMELINE", timeline_size(options)),
         ("GYAN_TIMELINE_WINDOW", options.timeline_window.clone()),
         ("GYAN_TIMELINE_PHASE", options.timeline_phase.clone()),
+        ("GYAN_TIMELINE_SLOWEST", options.timeline_slowest.map(|number| number.to_string())),
     ] {
         variables.extend(setting.map(|setting| (name.into(), setting.into())));
     }
@@ -115,8 +116,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
 
 /// The memory of a timeline; what says which part of the run is recorded asks for one, too.
 fn timeline_size(options: &RunOptions) -> Option<String> {
-    let selects = [&options.timeline_window, &options.timeline_phase];
-    let size = selects.iter().any(|option| option.is_some()).then(|| TIMELINE_SIZE.to_owned());
+    let selects = options.timeline_window.is_some()
+        || options.timeline_phase.is_some()
+        || options.timeline_slowest.is_some();
+    let size = selects.then(|| TIMELINE_SIZE.to_owned());
     options.timeline.clone().or(size)
 }
 

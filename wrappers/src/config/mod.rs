@@ -14,7 +14,9 @@ use std::path::PathBuf;
 
 pub(crate) use table::Config;
 use table::TABLE;
-pub(crate) use values::{EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor};
+pub(crate) use values::{
+    EventsFrom, Live, Notices, RecordCvars, Reduce, SLOWEST_AT_MOST, TimelineWindow, WatchFor,
+};
 
 impl Config {
     /// Adds each warning that is not yet in the list.
@@ -163,6 +165,18 @@ mod tests {
             let config = config(&[("GYAN_WATCH", wrong)]);
             assert_eq!(config.watch, None, "{wrong}");
             assert_eq!(config.warnings.len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn as_many_of_the_slowest_iterations_are_kept_as_a_number_says() {
+        let slowest = |text| config(&[("GYAN_TIMELINE_SLOWEST", text)]).timeline_slowest;
+        assert_eq!(["1", "50", "off"].map(slowest), [Some(1), Some(50), None]);
+        for wrong in ["0", "51", "-1", "3.5", "many"] {
+            let config = config(&[("GYAN_TIMELINE_SLOWEST", wrong)]);
+            assert_eq!(config.timeline_slowest, None, "{wrong}");
+            let warning = format!("GYAN_TIMELINE_SLOWEST={wrong}: is not a number from 1 to 50");
+            assert!(config.warnings[0].starts_with(&warning), "{:?}", config.warnings);
         }
     }
 

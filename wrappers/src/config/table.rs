@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::selection::Wanted;
 use super::values::{
     EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor, choice, directory,
-    events_from, interval, live, mode, names, number, pairs, share, size, switch, timeline_window,
-    unless, watch_for,
+    events_from, interval, live, mode, names, number, pairs, share, size, switch, timeline_slowest,
+    timeline_window, unless, watch_for,
 };
 
 /// One environment variable.
@@ -202,6 +202,11 @@ settings! {
     /// with `GYAN_TIMELINE`: record only inside of [phases](phases.md) with this name, such as `exchange`, or
     /// `step/exchange` inside of `step` only
     GYAN_TIMELINE_PHASE ("") timeline_phase: Option<String> = None, |value| Ok(Some(value.into()));
+
+    /// with `GYAN_TIMELINE`: keep so many of the [slowest iterations](timeline.md) and a typical one in place of the latest
+    /// calls; with `GYAN_TIMELINE_PHASE` an iteration is a pass through that phase
+    GYAN_TIMELINE_SLOWEST ("off")
+        timeline_slowest: Option<usize> = None, |value| unless("off", value, timeline_slowest);
 
     /// have the MPI library call gyan at each message, where it can: `peruse`, `mpi_t` (events of MPI 4) or `all`;
     /// the budget does not cover it

@@ -62,6 +62,9 @@ pub(crate) struct WatchFor {
     pub(crate) threshold: u64,
 }
 
+/// How many of the slowest iterations a timeline can have.
+pub(crate) const SLOWEST_AT_MOST: usize = 50;
+
 /// When the timeline records, from the end of `MPI_Init` on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TimelineWindow {
@@ -195,6 +198,12 @@ pub(super) fn timeline_window(value: &str) -> Result<TimelineWindow, String> {
     let from = humantime::parse_duration(if from.trim() == "0" { "0s" } else { from.trim() })
         .map_err(|_| "has no time such as 60s after @, when that begins".to_owned())?;
     Ok(TimelineWindow { from, length })
+}
+
+/// How many iterations of the slowest ones.
+pub(super) fn timeline_slowest(value: &str) -> Result<usize, String> {
+    let number = value.parse().ok().filter(|number| (1..=SLOWEST_AT_MOST).contains(number));
+    number.ok_or_else(|| format!("is not a number from 1 to {SLOWEST_AT_MOST}"))
 }
 
 /// `umq`, `umq>5`.

@@ -470,6 +470,7 @@ macro_rules! entry {
                 &[$(stringify!($arg)),*],
                 &[$(stringify!($type)),*],
                 STARTED.is_some(),
+                matches!(MEETING, Some($crate::mpi::functions::Meeting::OnComm { .. })),
             ),
         };
     };

@@ -3,6 +3,7 @@
 //! Does not decide when the run begins and ends, and writes no file.
 
 pub(crate) mod communicators;
+pub(crate) mod iterations;
 pub(crate) mod objects;
 pub(crate) mod pending;
 pub(crate) mod phases;

@@ -25,7 +25,8 @@ static CLOSES: AtomicU64 = AtomicU64::new(u64::MAX);
 static ASKED: OnceLock<TimelineSelection> = OnceLock::new();
 
 /// There is memory for events: from now on they are recorded in the `window`, which counts from now, and inside of the `phase`.
-pub(crate) fn begin(window: Option<TimelineWindow>, phase: Option<&str>) {
+/// `slowest`: how many of the slowest iterations are kept, if not the latest calls.
+pub(crate) fn begin(window: Option<TimelineWindow>, phase: Option<&str>, slowest: Option<usize>) {
     let now = clock::now();
     let after = |seconds| now.saturating_add(clock::whole(clock::ticks(seconds)));
     let mut outside = 0;
@@ -37,10 +38,11 @@ pub(crate) fn begin(window: Option<TimelineWindow>, phase: Option<&str>) {
     if phase.is_some() {
         outside |= OUT_OF_PHASE;
     }
-    if window.is_some() || phase.is_some() {
+    if window.is_some() || phase.is_some() || slowest.is_some() {
         let window_s =
             window.map(|window| [window.from.as_secs_f64(), window.length.as_secs_f64()]);
-        let asked = TimelineSelection { window_s, phase: phase.map(str::to_owned) };
+        let slowest = slowest.and_then(|number| u32::try_from(number).ok());
+        let asked = TimelineSelection { window_s, phase: phase.map(str::to_owned), slowest };
         _ = ASKED.set(asked);
     }
     OUTSIDE.store(outside, Ordering::Relaxed);
@@ -79,16 +81,30 @@ pub(crate) fn takes(begun: u64, ended: u64) -> bool {
     begun < closes
 }
 
-/// The program goes on in the phase `name`; `record` leaves the event of that.
-pub(crate) fn phase_changes(name: &str, record: impl FnOnce()) {
+/// What follows from a change of the phase for the phase inside of which calls are recorded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PhasePass {
+    /// It begins before the event of the change.
+    Begins,
+    /// It ends after that.
+    Ends,
+}
+
+/// The program goes on in the phase `name`; `record` leaves the event of that, and `pass` hears if a pass begins or ends through the
+/// phase inside of which calls are recorded.
+pub(crate) fn phase_changes(name: &str, record: impl FnOnce(), pass: impl FnOnce(PhasePass)) {
     let wanted = ASKED.get().and_then(|asked| asked.phase.as_deref());
     let Some(wanted) = wanted else { return record() };
     if is_within(name, wanted) {
-        inside(OUT_OF_PHASE);
+        if inside(OUT_OF_PHASE) {
+            pass(PhasePass::Begins);
+        }
         record();
     } else {
         record();
-        outside(OUT_OF_PHASE);
+        if outside(OUT_OF_PHASE) {
+            pass(PhasePass::Ends);
+        }
     }
 }
 
@@ -97,19 +113,24 @@ fn is_within(name: &str, wanted: &str) -> bool {
     format!("/{name}/").contains(&format!("/{wanted}/"))
 }
 
+/// The reason is gone. Returns whether it was there.
 #[cold]
-fn inside(reason: u8) {
+fn inside(reason: u8) -> bool {
     let before = OUTSIDE.fetch_and(!reason, Ordering::Relaxed);
     if before == reason {
         gate::record_all(true);
     }
+    before & reason != 0
 }
 
+/// There is a reason. Returns whether it was not there.
 #[cold]
-fn outside(reason: u8) {
-    if OUTSIDE.fetch_or(reason, Ordering::Relaxed) == 0 {
+fn outside(reason: u8) -> bool {
+    let before = OUTSIDE.fetch_or(reason, Ordering::Relaxed);
+    if before == 0 {
         gate::record_all(false);
     }
+    before & reason == 0
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use gyan_results::{
 };
 
 use super::communicators::{self, Communicator, TIMELINE_NOTE};
+use super::iterations;
 use super::objects;
 use super::recording;
 use super::streams::{self, CallTimes};
@@ -28,7 +29,7 @@ use crate::sys::alloc;
 use crate::sys::cells::Gauge;
 use crate::sys::clock;
 use crate::sys::lookup::spread;
-use crate::sys::ring::Ring;
+use crate::sys::ring::Rings;
 
 /// Further communicators have no number.
 const COMMUNICATORS_AT_MOST: usize = 4096;
@@ -41,7 +42,7 @@ const FEW: usize = 32;
 /// The position of an argument that a function lacks.
 const NOWHERE: u8 = u8::MAX;
 
-static EVENTS: Ring = Ring::new();
+static EVENTS: Rings = Rings::new();
 /// The return addresses of calls, by their hash; 0 for none.
 static CALLERS: [AtomicUsize; SITES] = [const { AtomicUsize::new(0) }; SITES];
 static COMMUNICATORS: Mutex<Vec<TimelineCommunicator>> = Mutex::new(Vec::new());
@@ -67,6 +68,8 @@ pub(crate) struct TimelineArguments {
     status: u8,
     statuses: u8,
     role: RequestRole,
+    /// Whether a collective operation on a communicator has ended with the call.
+    is_collective: bool,
 }
 
 /// What a function does with its requests.
@@ -82,12 +85,14 @@ enum RequestRole {
 }
 
 impl TimelineArguments {
-    /// The arguments of a row with these names and types.
+    /// The arguments of a row with these names and types. `meets`: ranks wait for each other on its communicator, in it or in what
+    /// it starts.
     pub(crate) const fn new(
         function: &str,
         names: &[&str],
         types: &[&str],
         makes_request: bool,
+        meets: bool,
     ) -> TimelineArguments {
         let dest = Self::typed(names, types, "dest", "Int");
         let source = Self::typed(names, types, "source", "Int");
@@ -120,6 +125,7 @@ impl TimelineArguments {
             status: at(names, "status"),
             statuses: at(names, "array_of_statuses"),
             role,
+            is_collective: meets && requests == NOWHERE,
         }
     }
 
@@ -150,16 +156,16 @@ const fn first(one: u8, other: u8) -> u8 {
     if one == NOWHERE { other } else { one }
 }
 
-/// From now on calls are recorded in this memory.
+/// From now on calls are recorded in this memory, of so many rings.
 ///
 /// # Safety
 ///
-/// That of [`Ring::begin`].
-pub(crate) unsafe fn begin(memory: *mut u8, bytes: usize, null_request: u32) {
+/// That of [`Rings::begin`].
+pub(crate) unsafe fn begin(memory: *mut u8, bytes: usize, rings: usize, null_request: u32) {
     addresses::prepare();
     NULL_REQUEST.store(null_request, Ordering::Relaxed);
     // SAFETY: the caller's.
-    unsafe { EVENTS.begin(memory, bytes) };
+    unsafe { EVENTS.begin(memory, bytes, rings) };
     measure();
 }
 
@@ -305,6 +311,18 @@ impl CallRecord<'_> {
             RequestRole::Completes { all } => self.completes(all),
             _ => {}
         }
+        if at.is_collective && iterations::are_between_calls() && event.communicator != 0 {
+            self.ends_iteration(event.communicator);
+        }
+    }
+
+    /// The call may end an iteration: one of a collective operation, on the communicator with this number.
+    #[allow(clippy::cast_possible_truncation)]
+    fn ends_iteration(&self, communicator: u16) {
+        let CallTimes { function, ended, .. } = self.called;
+        let known = self.met_on().filter(|(communicator, _)| !communicator.is_inter());
+        let ranks = known.map(|(communicator, _)| communicator.size());
+        iterations::operation_ended(&EVENTS, function.0 as u16, communicator, ranks, ended);
     }
 
     /// Leaves an event about one of the requests.
@@ -363,18 +381,18 @@ impl CallRecord<'_> {
         (peer, tag.unwrap_or(TimelineEvent::NO_TAG))
     }
 
-    /// The number of its communicator or window.
+    /// Its communicator or window, and the handle of that.
     #[inline]
-    fn communicator(&self) -> u16 {
+    fn met_on(&self) -> Option<(&'static Communicator, usize)> {
         let CallRecord { at, arguments, .. } = self;
         let (kind, passed) = if at.comm != NOWHERE {
             (Kind::Comm, arguments.at(at.comm).comm())
         } else if at.win != NOWHERE {
             (Kind::Win, arguments.at(at.win).win())
         } else {
-            return 0;
+            return None;
         };
-        let Some(passed) = passed else { return 0 };
+        let passed = passed?;
         let handle = match kind {
             Kind::Win => communicators::window(passed),
             Kind::Comm | Kind::File => communicators::handle(passed),
@@ -384,7 +402,13 @@ impl CallRecord<'_> {
             let is_null = objects::is_null(kind, communicators::handle(passed));
             if is_null { None } else { communicators::by_handle(handle) }
         });
-        let Some(communicator) = known else { return 0 };
+        Some((known?, handle))
+    }
+
+    /// The number of its communicator or window.
+    #[inline]
+    fn communicator(&self) -> u16 {
+        let Some((communicator, handle)) = self.met_on() else { return 0 };
         match communicator.note(TIMELINE_NOTE) {
             0 => comes(communicator, handle),
             NO_NUMBER => 0,
@@ -455,6 +479,7 @@ pub(crate) fn replace_addresses(by: impl Fn(usize) -> usize) {
 
 /// The program goes from one phase to another one, by their numbers.
 pub(crate) fn phase_changes(from: usize, to: usize, now: u64, is_alone: bool, thread: u8) {
+    iterations::phase_changes(to);
     if !is_on() {
         return;
     }
@@ -462,6 +487,16 @@ pub(crate) fn phase_changes(from: usize, to: usize, now: u64, is_alone: bool, th
     event.request = u32::try_from(from).unwrap_or(u32::MAX);
     event.site = u16::try_from(to).unwrap_or(u16::MAX);
     EVENTS.push(is_alone, event.packed());
+}
+
+/// A pass begins through the phase inside of which calls are recorded.
+pub(crate) fn pass_begins(now: u64) {
+    iterations::pass_begins(&EVENTS, now);
+}
+
+/// The pass has ended.
+pub(crate) fn pass_ends(now: u64) {
+    iterations::pass_ends(&EVENTS, now);
 }
 
 /// What the events mean, as far as this module knows it; none while nothing is recorded.
@@ -501,22 +536,22 @@ mod tests {
     fn arguments_are_found_by_their_names_and_types() {
         let names = ["sendbuf", "dest", "sendtag", "source", "recvtag", "comm", "status"];
         let types = ["Pointer", "Int", "Int", "Int", "Int", "Comm", "Pointer"];
-        let at = TimelineArguments::new("MPI_Sendrecv", &names, &types, false);
+        let at = TimelineArguments::new("MPI_Sendrecv", &names, &types, false, false);
         assert_eq!((at.peer, at.tag, at.source, at.source_tag), (1, 2, 3, 4));
         assert_eq!((at.comm, at.status, at.role), (5, 6, RequestRole::None));
-        let at = TimelineArguments::new("MPI_Comm_free", &["comm"], &["Pointer"], false);
+        let at = TimelineArguments::new("MPI_Comm_free", &["comm"], &["Pointer"], false, false);
         assert_eq!(at.comm, NOWHERE);
         let names = ["count", "array_of_requests", "array_of_statuses"];
         let of = |function| {
-            TimelineArguments::new(function, &names, &["Int", "Pointer", "Pointer"], false)
+            TimelineArguments::new(function, &names, &["Int", "Pointer", "Pointer"], false, false)
         };
         assert_eq!(of("MPI_Waitall").role, RequestRole::Completes { all: true });
         assert_eq!(of("MPI_Testall").role, RequestRole::Completes { all: false });
         assert_eq!((of("MPI_Waitall").requests, of("MPI_Waitall").count), (1, 0));
         let names = ["buf", "root", "comm", "request"];
         let types = ["Pointer", "Int", "Comm", "Pointer"];
-        let at = TimelineArguments::new("MPI_Ibcast", &names, &types, true);
-        assert_eq!((at.peer, at.role), (1, RequestRole::Makes));
+        let at = TimelineArguments::new("MPI_Ibcast", &names, &types, true, true);
+        assert_eq!((at.peer, at.role, at.is_collective), (1, RequestRole::Makes, false));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
+use crate::observe::iterations;
 use crate::observe::objects;
 use crate::observe::pending;
 use crate::observe::phases::Phases;
@@ -286,22 +287,36 @@ impl Beginning {
     }
 }
 
-/// From now on every call is recorded, if that is wanted and was not begun before.
+/// From now on every call is recorded, if that is wanted and was not begun before. `ranks`: how many a communicator of all of them
+/// has.
 pub(super) fn begin_timeline(
     config: &mut Config,
     library: &Library,
+    ranks: u32,
     threaded: bool,
 ) -> Option<TimelineMemory> {
     let bytes = config.timeline.filter(|_| !timeline::has_begun())?;
     #[allow(clippy::cast_possible_truncation)]
     let null = library.handle(library.abi.request_null).unwrap_or(0) as u32;
-    let memory = TimelineMemory::begin(bytes, |memory, size| {
+    if config.timeline_window.is_some() && config.timeline_slowest.take().is_some() {
+        // Each rank opens the window by its own clock, so they would count other calls.
+        let text =
+            "GYAN_TIMELINE_SLOWEST: not with GYAN_TIMELINE_WINDOW; the latest calls are kept";
+        notice::say(text);
+        config.warnings.push(text.into());
+    }
+    let rings = config.timeline_slowest.map_or(1, iterations::rings);
+    let memory = TimelineMemory::begin(bytes, rings, |memory, size| {
         // SAFETY: zeros of this size, which stay and are only for this.
-        unsafe { timeline::begin(memory, size, null) };
+        unsafe { timeline::begin(memory, size, rings, null) };
     });
     match memory {
         Ok(memory) => {
-            recording::begin(config.timeline_window, config.timeline_phase.as_deref());
+            let phase = config.timeline_phase.as_deref();
+            if let Some(slowest) = config.timeline_slowest {
+                iterations::begin(slowest, phase.is_none().then_some(ranks));
+            }
+            recording::begin(config.timeline_window, phase, config.timeline_slowest);
             gate::open(threaded);
             Some(memory)
         }

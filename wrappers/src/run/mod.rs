@@ -36,7 +36,7 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{LastReading, Look, Sampler};
-use crate::observe::recording;
+use crate::observe::recording::{self, PhasePass};
 use crate::observe::timeline;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
@@ -291,10 +291,14 @@ impl Run {
                 guard::inside_if(guards, change)
             });
             let from = self.phases.current();
-            recording::phase_changes(self.phases.name(next.phase), || {
+            let record = || {
                 gate::phase_changes(|is_alone, thread| {
                     timeline::phase_changes(from, next.phase, now, is_alone, thread);
                 });
+            };
+            recording::phase_changes(self.phases.name(next.phase), record, |pass| match pass {
+                PhasePass::Begins => timeline::pass_begins(now),
+                PhasePass::Ends => timeline::pass_ends(now),
             });
             self.phases.go_on(next.phase, now, read);
             sites::resume(self.config.sites && !self.phases.is_off());

@@ -57,7 +57,7 @@ impl Run {
     /// Finds the keeper of this host, or starts it, and takes the first snapshot. After an end that was not
     /// written the keeper is still there. `threaded`: any thread may call MPI.
     pub(super) fn begin_keeping(&mut self, threaded: bool) {
-        let timeline = begin_timeline(&mut self.config, &self.library, threaded);
+        let timeline = begin_timeline(&mut self.config, &self.library, self.size, threaded);
         if self.unwritten.take().is_some() {
             if self.keeps() {
                 self.snapshot_due();

@@ -8,14 +8,18 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
 
-use gyan_results::{TimelineHeader, timeline_file_name, write_timeline};
+use gyan_results::{
+    TimelineHeader, TimelineIteration, TimelineIterations, TimelineLabel, TimelineRing,
+    timeline_file_name, write_timeline,
+};
 use memmap2::MmapOptions;
 
 use super::messages::{PathAsBytes, ToKeeper};
 use super::records::{self, Records, memory_file};
 use super::{Keeper, TELLING};
 use crate::delivery::output::{self, RunPlace};
-use crate::sys::{ring, sigmask};
+use crate::sys::ring::{self, RingContent};
+use crate::sys::sigmask;
 
 /// For the rank.
 pub(crate) struct TimelineMemory {
@@ -25,12 +29,13 @@ pub(crate) struct TimelineMemory {
 }
 
 impl TimelineMemory {
-    /// Has room for events of so many bytes. `begin` gets the memory, which stays, and its size.
+    /// Has room for events of so many bytes, in so many rings. `begin` gets the memory, which stays, and its size.
     pub(crate) fn begin(
         bytes: usize,
+        rings: usize,
         begin: impl FnOnce(*mut u8, usize),
     ) -> io::Result<TimelineMemory> {
-        let size = ring::size(bytes);
+        let size = ring::size(bytes, rings);
         // A limit on the size of files applies to memory files, too.
         let file = sigmask::without_signals(|| {
             let file = memory_file("gyan-timeline", size)?;
@@ -101,15 +106,40 @@ pub(super) fn write(
     let size = usize::try_from(memory.metadata()?.len()).unwrap_or(0);
     let mut bytes = vec![0; size];
     memory.read_exact_at(&mut bytes, 0)?;
-    let (recorded, events) = ring::content(&bytes).ok_or(io::ErrorKind::UnexpectedEof)?;
-    let header = TimelineHeader { recorded, ..header.clone() };
+    let mut header = header.clone();
+    let rings = described(&bytes, &mut header);
     let mut text = Vec::new();
-    write_timeline(&mut text, &header, events)?;
+    write_timeline(&mut text, &header, &rings)?;
     let name = timeline_file_name(header.rank);
     match directory {
         Some(directory) => output::write_beside(place, directory, &name, &text),
         None => output::write_live(place, &header.job, &name, &text).map(drop),
     }
+}
+
+/// What the file has of the memory, as the header says from now on.
+fn described<'a>(memory: &'a [u8], header: &mut TimelineHeader) -> Vec<TimelineRing<'a>> {
+    let mut iterations = TimelineIterations::default();
+    let mut kept = Vec::new();
+    for RingContent { number, label, events } in ring::contents(memory) {
+        let ring = TimelineRing { recorded: number, events };
+        let TimelineLabel { iteration, ended_before, between } = TimelineLabel::unpacked(label);
+        let ended = ended_before + u64::from(iteration.ended_ticks.is_some());
+        iterations.ended = iterations.ended.max(ended);
+        iterations.between = iterations.between.or(between);
+        // Between iterations a ring has neither.
+        if iteration.number > 0 || number > 0 {
+            let lost = number - ring.left();
+            kept.push((TimelineIteration { events: ring.left(), lost, ..iteration }, ring));
+        }
+    }
+    kept.sort_by_key(|(iteration, _)| iteration.begun_ticks);
+    let (all, rings): (Vec<TimelineIteration>, Vec<TimelineRing>) = kept.into_iter().unzip();
+    header.recorded = rings.iter().map(|ring| ring.recorded).sum();
+    if header.selection.as_ref().is_some_and(|selection| selection.slowest.is_some()) {
+        header.iterations = Some(TimelineIterations { kept: all, ..iterations });
+    }
+    rings
 }
 
 /// Writes the timeline of a rank whose process has ended without it.
