@@ -1,5 +1,6 @@
 /* COUNT iterations (the first argument), each of MS milliseconds at least (the second one). In each, ranks in a ring send a message
- * whose tag is the iteration and meet in MPI_Allreduce, within the phase that MPI_Pcontrol(7) begins, and meet again outside of it.
+ * whose tag is the iteration and meet in MPI_Allreduce, within the phase that MPI_Pcontrol(7) begins. Outside of it the last rank sends
+ * to all, and they meet again.
  *
  * Each rank writes into truth.RANK, by CLOCK_MONOTONIC in ns: "init BEGIN END" around MPI_Init. */
 #include <mpi.h>
@@ -39,6 +40,7 @@ int main(int argc, char **argv)
         nanosleep(&pause, NULL);
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         MPI_Pcontrol(1);
+        MPI_Bcast(&out, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Finalize();
