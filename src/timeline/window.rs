@@ -430,7 +430,7 @@ fn worst_steps(waited: &[(u32, Vec<u64>)], span: u64) -> u64 {
 mod tests {
     use gyan_results::{
         TIMELINE_SCHEMA, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
-        timeline_file_name, write_timeline,
+        TimelineRing, timeline_file_name, write_timeline,
     };
 
     use super::*;

@@ -1,5 +1,6 @@
 /* COUNT iterations (the first argument), each of MS milliseconds at least (the second one). In each, ranks in a ring send a message
- * whose tag is the iteration and meet in MPI_Allreduce, within the phase that MPI_Pcontrol(7) begins, and meet again outside of it.
+ * whose tag is the iteration and meet in MPI_Allreduce, within the phase that MPI_Pcontrol(7) begins. Outside of it the last rank sends
+ * to all, and they meet again.
  *
  * SLOW iterations (the third one), at places that look random and are the same on all ranks, take 50, 100, 150, ... ms longer. With
  * "threads" as the fourth argument another thread sends messages to its own rank meanwhile; with "killed", rank 1 is killed in the
@@ -91,6 +92,7 @@ int main(int argc, char **argv)
         MPI_Pcontrol(1);
         fprintf(truth, "took %d %lld %lld\n", i, now - before, now_ns() - phase);
         before = now;
+        MPI_Bcast(&out, 1, MPI_INT, size - 1, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     fclose(truth);

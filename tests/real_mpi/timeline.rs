@@ -381,7 +381,7 @@ fn timeline_in_otf2_has_phases_around_their_calls() {
             }
             let outside = match region {
                 "MPI_Sendrecv" | "MPI_Allreduce" => vec!["level 7"],
-                "MPI_Barrier" => vec![],
+                "MPI_Bcast" | "MPI_Barrier" => vec![],
                 _ => open.clone(),
             };
             assert_eq!(*open, outside, "{mpi:?}: {event:?}");
@@ -392,6 +392,13 @@ fn timeline_in_otf2_has_phases_around_their_calls() {
         let sums = operations.iter().filter(|event| event.value("Operation") == "ALLREDUCE");
         assert_eq!(sums.clone().count(), 30 * RANKS as usize);
         assert!(sums.clone().all(|event| event.number("Sent") == 8), "{mpi:?}");
+        let broadcasts = operations.iter().filter(|event| event.value("Operation") == "BCAST");
+        assert_eq!(broadcasts.clone().count(), 30 * RANKS as usize);
+        for event in broadcasts {
+            assert_eq!(event.number("Root"), u64::from(RANKS - 1), "{mpi:?}");
+            let moved = if event.rank() == RANKS - 1 { (4, 0) } else { (0, 4) };
+            assert_eq!((event.number("Sent"), event.number("Received")), moved, "{mpi:?}");
+        }
     }
 }
 

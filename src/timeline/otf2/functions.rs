@@ -72,6 +72,19 @@ pub(super) fn collective(function: &str) -> Option<u8> {
     u8::try_from(place).ok()
 }
 
+/// What a rank sent and what it received in a collective operation, in bytes: as far as the bytes that are counted on it say that,
+/// otherwise 0.
+pub(super) fn sent_and_received(function: &str, counted: u64, is_root: bool) -> (u64, u64) {
+    let is_received = match without_suffix(function) {
+        // The message is counted on every rank.
+        "MPI_Bcast" => !is_root,
+        // What a rank gets from the root is counted.
+        "MPI_Scatter" | "MPI_Scatterv" => true,
+        _ => false,
+    };
+    if is_received { (0, counted) } else { (counted, 0) }
+}
+
 /// The role of a function of MPI.
 pub(super) fn role(function: &str) -> u8 {
     let name = without_suffix(function);
@@ -113,6 +126,14 @@ mod tests {
         ] {
             assert_eq!(role(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn counted_bytes_were_sent_or_received() {
+        assert_eq!(sent_and_received("MPI_Bcast", 8, true), (8, 0));
+        assert_eq!(sent_and_received("MPI_Bcast_c", 8, false), (0, 8));
+        assert_eq!(sent_and_received("MPI_Scatterv", 8, true), (0, 8));
+        assert_eq!(sent_and_received("MPI_Reduce", 8, false), (8, 0));
     }
 
     #[test]

@@ -187,7 +187,11 @@ impl JobKnowledge {
                         size: known.size,
                         ranks: BTreeMap::new(),
                     };
-                    partial.entry(number).or_insert_with(fresh).ranks.insert(rank, own);
+                    let known = partial.entry(number).or_insert_with(fresh);
+                    // A rank may have met it twice.
+                    let before = known.ranks.get(&rank).map_or(0, |before| before.collectives);
+                    let collectives = own.collectives + before;
+                    known.ranks.insert(rank, CommunicatorRank { collectives, ..own });
                 }
                 // Only one rank sends a stream.
                 all.sizes.extend(part.sizes);

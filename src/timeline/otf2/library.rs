@@ -237,7 +237,9 @@ pub(super) enum ArchiveEvent {
         operation: u8,
         communicator: u32,
         root: u32,
+        /// In bytes; 0 where it is not known.
         sent: u64,
+        received: u64,
     },
 }
 
@@ -400,8 +402,18 @@ impl ArchiveFile {
                 }
             }
             ArchiveEvent::CollectiveBegin => functions.collective_begin(writer, null_mut(), time),
-            ArchiveEvent::CollectiveEnd { operation, communicator, root, sent } => functions
-                .collective_end(writer, null_mut(), time, operation, communicator, root, sent, 0),
+            ArchiveEvent::CollectiveEnd { operation, communicator, root, sent, received } => {
+                functions.collective_end(
+                    writer,
+                    null_mut(),
+                    time,
+                    operation,
+                    communicator,
+                    root,
+                    sent,
+                    received,
+                )
+            }
         }
     }
 

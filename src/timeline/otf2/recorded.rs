@@ -7,7 +7,7 @@ use gyan_results::TimelinePeer;
 
 use super::super::{MessagePart, PHASES, Slice, SliceMessage, TraceWriter, Track};
 use super::ArchiveReferences;
-use super::functions::collective;
+use super::functions::{collective, sent_and_received};
 use super::library::{ArchiveEvent, ArchiveMessage, UNDEFINED};
 
 /// The events of one rank.
@@ -105,12 +105,15 @@ impl<'a> RankRecord<'a> {
             TimelinePeer::Rank(root) => root,
             _ => UNDEFINED,
         };
+        let is_root = communicator.ranks.get(root as usize) == Some(&self.rank);
+        let (sent, received) = sent_and_received(slice.name, slice.bytes, is_root);
         call.first.push(ArchiveEvent::CollectiveBegin);
         call.last.push(ArchiveEvent::CollectiveEnd {
             operation,
             communicator: communicator.reference,
             root,
-            sent: slice.bytes,
+            sent,
+            received,
         });
     }
 
