@@ -123,10 +123,11 @@ fn says(window: &TimelineWindow) -> Value<'static> {
             of_ns(row.waited_ns),
             " or ",
             share(row.waited_ns as f64 / length_ns as f64),
-            " of the time, of that ",
+            " of the time, longest for rank ",
+            integer(*late),
+            " (",
             of_ns(*waited),
-            " for rank ",
-            integer(*late)
+            ")"
         ])
     });
     line![

@@ -18,7 +18,7 @@ use crate::words::seconds;
 /// Sizes of the drawing.
 const LEFT: f64 = 64.0;
 const WIDTH: f64 = 1000.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 26.0;
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 22.0;
 /// The height of a row, and of one of many.
