@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn ranks_draw_the_same_iterations_whatever_they_take() {
         let mut random = fastrand::Rng::with_seed(2);
-        let mut ranks = [TestRank::new(1), TestRank::new(1), TestRank::new(4)];
+        let mut ranks: Vec<TestRank> = [1, 1, 4].into_iter().map(TestRank::new).collect();
         for number in 1..=3000 {
             for rank in &mut ranks {
                 rank.does(number, random.u64(1..1000));

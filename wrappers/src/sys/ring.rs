@@ -56,7 +56,8 @@ pub(crate) struct Rings {
     /// The room less 1.
     mask: AtomicUsize,
     first: AtomicPtr<AtomicU64>,
-    rings: AtomicUsize,
+    /// How many there are.
+    count: AtomicUsize,
     /// How many events were forgotten.
     forgotten: AtomicU64,
 }
@@ -67,7 +68,7 @@ impl Rings {
             number: AtomicPtr::new(std::ptr::null_mut()),
             mask: AtomicUsize::new(0),
             first: AtomicPtr::new(std::ptr::null_mut()),
-            rings: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             forgotten: AtomicU64::new(0),
         }
     }
@@ -81,7 +82,7 @@ impl Rings {
     pub(crate) unsafe fn begin(&self, memory: *mut u8, bytes: usize, rings: usize) {
         let bytes = bytes / rings;
         self.mask.store(bytes.saturating_sub(HEAD) / EVENT - 1, Ordering::Relaxed);
-        self.rings.store(rings, Ordering::Relaxed);
+        self.count.store(rings, Ordering::Relaxed);
         // Pairs with Acquire in `head`.
         self.first.store(memory.cast(), Ordering::Release);
         for ring in 0..rings {
@@ -101,24 +102,26 @@ impl Rings {
     /// The head of a ring, if there is that one.
     fn head(&self, ring: usize) -> Option<&'static Head> {
         let first = self.first.load(Ordering::Acquire);
-        if first.is_null() || ring >= self.rings.load(Ordering::Relaxed) {
+        if first.is_null() || ring >= self.count.load(Ordering::Relaxed) {
             return None;
         }
         let bytes = HEAD + (self.mask.load(Ordering::Relaxed) + 1) * EVENT;
-        // SAFETY: the memory has so many rings, each of these bytes, and stays.
-        Some(unsafe { &*first.byte_add(ring * bytes).cast() })
+        // SAFETY: the memory has so many rings, each of these bytes.
+        let head = unsafe { first.byte_add(ring * bytes) };
+        // SAFETY: what a ring begins with; the memory stays.
+        Some(unsafe { &*head.cast() })
     }
 
     /// How many events there were.
     pub(crate) fn events(&self) -> u64 {
-        let rings = 0..self.rings.load(Ordering::Relaxed);
+        let rings = 0..self.count.load(Ordering::Relaxed);
         let left = rings.filter_map(|ring| Some(self.head(ring)?[0].load(Ordering::Relaxed)));
         left.sum::<u64>() + self.forgotten.load(Ordering::Relaxed)
     }
 
     /// Forgets that there were events.
     pub(crate) fn forget(&self) {
-        (0..self.rings.load(Ordering::Relaxed)).for_each(|ring| self.clear(ring));
+        (0..self.count.load(Ordering::Relaxed)).for_each(|ring| self.clear(ring));
         self.forgotten.store(0, Ordering::Relaxed);
     }
 
@@ -126,7 +129,9 @@ impl Rings {
     pub(crate) fn clear(&self, ring: usize) {
         let Some([number, _, label @ ..]) = self.head(ring) else { return };
         // Whoever reads it meanwhile finds no label without events that it is about.
-        label.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        for word in label {
+            word.store(0, Ordering::Relaxed);
+        }
         compiler_fence(Ordering::SeqCst);
         self.forgotten.fetch_add(number.swap(0, Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -134,7 +139,9 @@ impl Rings {
     /// Labels a ring.
     pub(crate) fn label(&self, ring: usize, words: [u64; LABEL]) {
         let Some([_, _, label @ ..]) = self.head(ring) else { return };
-        label.iter().zip(words).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+        for (place, word) in label.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
     /// Adds events to another ring from now on.
