@@ -69,17 +69,17 @@ impl Timelines {
             (rank.header.rank, waits, time_in_functions(rank))
         };
         let mut pairs: BTreeMap<(String, WaitState), BTreeMap<(u32, u32), Sum>> = BTreeMap::new();
-        let mut times: BTreeMap<String, u64> = BTreeMap::new();
+        let mut all_ns: BTreeMap<String, u64> = BTreeMap::new();
         self.each(&self.ranks, look, |(rank, waits, of_rank)| {
             for ((function, state, late), sum) in waits {
                 pairs.entry((function, state)).or_default().insert((rank, late), sum);
             }
             for (function, ns) in of_rank {
-                *times.entry(function).or_default() += ns;
+                *all_ns.entry(function).or_default() += ns;
             }
         })?;
         let of_function = |((function, state), pairs): ((String, WaitState), BTreeMap<_, Sum>)| {
-            let time_s = seconds(times.get(&function).copied().unwrap_or(0));
+            let time_s = seconds(all_ns.get(&function).copied().unwrap_or(0));
             FunctionWaits {
                 state,
                 waits: pairs.values().map(|sum| sum.0).sum(),

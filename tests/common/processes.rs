@@ -83,9 +83,9 @@ pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
     }
 }
 
-/// What the threads of a process group are doing, a line each: process, thread, name, state, and where in the kernel they wait.
+/// What the threads of a process group are doing: id, name, state, and where in the kernel they wait.
 fn threads_of_group(group: u32) -> String {
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         for thread in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
             let text =
@@ -96,13 +96,12 @@ fn threads_of_group(group: u32) -> String {
             let mut words = rest.split_whitespace();
             let (state, of_group) = (words.next(), words.nth(1));
             if of_group == Some(&*group.to_string()) {
-                let (process, thread) = (process.file_name(), thread.file_name());
                 let (wchan, stack) = (text("wchan"), text("stack"));
-                lines += &format!("{process:?} {thread:?} {name}) {state:?} {wchan}\n{stack}");
+                lines.push(format!("{name}) {state:?} {wchan}\n{stack}"));
             }
         }
     }
-    lines
+    lines.join("\n")
 }
 
 /// A Python with modules from `PyPI`, in a place of its own below the target directory, where the first test that needs it
