@@ -44,6 +44,7 @@ fn waits_row(of: &FunctionWaits) -> Vec<Value<'_>> {
         WaitState::LateSender => "a message to be sent",
         WaitState::LateReceiver => "its receive to be posted",
         WaitState::Collective => "the last rank",
+        WaitState::LateRoot => "the root",
     };
     let most = of.pairs.first().map_or("".into(), |pair| {
         line![

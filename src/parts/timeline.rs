@@ -247,6 +247,7 @@ fn mark(span: &WindowSpan) -> TimelineMark<'static> {
                 WaitState::LateSender => " to send",
                 WaitState::LateReceiver => " to receive",
                 WaitState::Collective => ", which comes last",
+                WaitState::LateRoot => ", the root",
             };
             line![", waits ", waited, " for rank ", integer(wait.late.rank), whom]
         });

@@ -3,21 +3,34 @@
 //! - A receive waits until the send of its message begins (late sender), in the call that completes it, if that blocks.
 //! - A blocking send waits until its receive is posted, provided that it lasts beyond that (late receiver).
 //! - A collective that no rank leaves before all have begun it waits until the last rank begins it.
+//! - One whose data come from a root waits until the root begins it (late root); at a root that gets the data of all, until the last
+//!   of the others begins it.
 //!
 //! A call waits from its own begin on, and at most until its end. Only what is certain is a wait: a message whose other end is not
 //! known, or a collective that cannot be counted on every rank of its communicator, is none.
 
 use std::collections::{BTreeMap, HashMap};
 
-use gyan_results::{MessageDirection, TimelineEvent, TimelineHeader, TimelineKind};
+use gyan_results::{
+    MessageDirection, TimelineEvent, TimelineHeader, TimelineKind, TimelinePeer, WaitsFor,
+};
 use serde::Serialize;
 
 use super::messages::{Arrows, Countable, RankMessages, communicator, in_stream, number};
 
-/// Collectives that no rank leaves before all have begun them. Not those in which each rank has a count of its own: with a count of
-/// zero a rank need not wait.
-const OF_ALL: [&str; 5] =
-    ["MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Reduce_scatter_block"];
+/// Collectives in which it is certain who waits for whom ([`WaitsFor`]). Not those in which each rank has a count of its own: with a
+/// count of zero a rank need not wait.
+const COLLECTIVES: [&str; 9] = [
+    "MPI_Barrier",
+    "MPI_Allreduce",
+    "MPI_Allgather",
+    "MPI_Alltoall",
+    "MPI_Reduce_scatter_block",
+    "MPI_Bcast",
+    "MPI_Scatter",
+    "MPI_Reduce",
+    "MPI_Gather",
+];
 
 /// How a call waits for the messages that have come when it ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,6 +72,8 @@ pub(crate) enum WaitState {
     LateReceiver,
     /// The last rank of a collective.
     Collective,
+    /// The root of a collective, from which its data come.
+    LateRoot,
 }
 
 /// The call that another one waits for.
@@ -143,6 +158,15 @@ struct CollectiveInstance {
     ordinal: usize,
 }
 
+/// Such an operation on one rank.
+#[derive(Clone, Copy, Debug)]
+struct OwnCollective {
+    instance: CollectiveInstance,
+    /// The place of its event.
+    at: usize,
+    is_root: bool,
+}
+
 /// The events of a rank, and their times.
 pub(super) struct TimedEvents<'a> {
     pub(super) header: &'a TimelineHeader,
@@ -164,13 +188,13 @@ impl TimedEvents<'_> {
         (begun, (self.ns)(event.begun + event.took).max(begun))
     }
 
-    /// The collectives that wait for all ranks: each with the place of its event.
-    fn collectives(&self, communicators: &Communicators) -> Vec<(CollectiveInstance, usize)> {
+    /// The collectives in which ranks wait, as far as it is certain which calls of other ranks they are.
+    fn collectives(&self, communicators: &Communicators) -> Vec<OwnCollective> {
         let functions: Vec<Option<&'static str>> = self
             .header
             .functions
             .iter()
-            .map(|function| OF_ALL.into_iter().find(|known| *known == base(function)))
+            .map(|function| COLLECTIVES.into_iter().find(|known| *known == base(function)))
             .collect();
         let mut counts: HashMap<(u64, &str), usize> = HashMap::new();
         let mut all = Vec::new();
@@ -179,12 +203,18 @@ impl TimedEvents<'_> {
             let Some(function) = functions.get(usize::from(function)).copied().flatten() else {
                 continue;
             };
-            let Some((communicator, _)) = communicator(self.header, event) else { continue };
+            let Some((communicator, own)) = communicator(self.header, event) else { continue };
             let count = counts.entry((communicator, function)).or_default();
-            all.push((CollectiveInstance { communicator, function, ordinal: *count }, at));
+            let instance = CollectiveInstance { communicator, function, ordinal: *count };
+            all.push(OwnCollective {
+                instance,
+                at,
+                is_root: event.peer == TimelinePeer::Rank(own),
+            });
             *count += 1;
         }
-        let counted = |(instance, at): (CollectiveInstance, usize)| {
+        let counted = |own: OwnCollective| {
+            let instance = own.instance;
             let (_, from) = communicators.counted(instance.communicator)?;
             let ordinal = match from {
                 CountedFrom::Start => instance.ordinal,
@@ -192,7 +222,7 @@ impl TimedEvents<'_> {
                     counts[&(instance.communicator, instance.function)] - 1 - instance.ordinal
                 }
             };
-            Some((CollectiveInstance { ordinal, ..instance }, at))
+            Some(OwnCollective { instance: CollectiveInstance { ordinal, ..instance }, ..own })
         };
         all.into_iter().filter_map(counted).collect()
     }
@@ -207,9 +237,7 @@ impl TimedEvents<'_> {
         RankBegins {
             rank: self.header.rank,
             messages: messages.collect(),
-            collectives: collectives
-                .filter_map(|(instance, at)| Some((instance, begun(at)?)))
-                .collect(),
+            collectives: collectives.filter_map(|own| Some((own, begun(own.at)?))).collect(),
         }
     }
 
@@ -254,9 +282,9 @@ impl TimedEvents<'_> {
                 }
             }
         }
-        for (instance, at) in self.collectives(communicators) {
-            if let Some(last) = begins.of_collective(&instance, communicators) {
-                late.insert(at, (WaitState::Collective, last));
+        for own in self.collectives(communicators) {
+            if let Some(waited_for) = begins.waited_for(&own, communicators) {
+                late.insert(own.at, waited_for);
             }
         }
         let wait = |(at, (state, late)): (usize, (WaitState, LateCall))| {
@@ -276,7 +304,7 @@ impl TimedEvents<'_> {
 pub(super) struct RankBegins {
     rank: u32,
     messages: Vec<(u64, MessageDirection, u64)>,
-    collectives: Vec<(CollectiveInstance, u64)>,
+    collectives: Vec<(OwnCollective, u64)>,
 }
 
 /// One side of the messages of a stream, by their number.
@@ -286,10 +314,12 @@ struct StreamSide {
     begins_ns: Vec<u64>,
 }
 
-/// The last rank that began a collective, of how many.
-#[derive(Clone, Copy)]
-struct LastBegin {
-    last: LateCall,
+/// When ranks began a collective.
+#[derive(Clone, Copy, Default)]
+struct CollectiveBegins {
+    /// The last one but the root, where there is one.
+    last: Option<LateCall>,
+    root: Option<LateCall>,
     ranks: u32,
 }
 
@@ -298,7 +328,7 @@ struct LastBegin {
 pub(super) struct Begins {
     /// By the number of the stream: the sends and the receives.
     streams: HashMap<u64, [StreamSide; 2]>,
-    collectives: HashMap<CollectiveInstance, LastBegin>,
+    collectives: HashMap<CollectiveInstance, CollectiveBegins>,
 }
 
 /// In place of a time that is not known.
@@ -322,13 +352,14 @@ impl Begins {
             }
             side.begins_ns[ordinal] = ns;
         }
-        for (instance, begun_ns) in of.collectives {
+        for (collective, begun_ns) in of.collectives {
             let own = LateCall { rank: of.rank, begun_ns };
-            let known =
-                self.collectives.entry(instance).or_insert(LastBegin { last: own, ranks: 0 });
+            let known = self.collectives.entry(collective.instance).or_default();
             known.ranks += 1;
-            if begun_ns > known.last.begun_ns {
-                known.last = own;
+            if collective.is_root {
+                known.root = Some(own);
+            } else if known.last.is_none_or(|last| begun_ns > last.begun_ns) {
+                known.last = Some(own);
             }
         }
     }
@@ -340,25 +371,31 @@ impl Begins {
         Some(LateCall { rank: side.rank, begun_ns })
     }
 
-    /// The last begin, if all ranks are known to have begun it.
-    fn of_collective(
+    /// For whom a rank waits in a collective, if all ranks are known to have begun it.
+    fn waited_for(
         &self,
-        instance: &CollectiveInstance,
+        own: &OwnCollective,
         communicators: &Communicators,
-    ) -> Option<LateCall> {
-        let (size, _) = communicators.counted(instance.communicator)?;
-        let known = self.collectives.get(instance)?;
-        (known.ranks == size).then_some(known.last)
+    ) -> Option<(WaitState, LateCall)> {
+        let (size, _) = communicators.counted(own.instance.communicator)?;
+        let known = self.collectives.get(&own.instance).filter(|known| known.ranks == size)?;
+        let late_root = || Some((WaitState::LateRoot, known.root?));
+        let last = || Some((WaitState::Collective, known.last?));
+        match (WaitsFor::in_function(own.instance.function), own.is_root) {
+            (WaitsFor::All, _) | (WaitsFor::AtRoot, true) => last(),
+            (WaitsFor::Root, false) => late_root(),
+            _ => None,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use gyan_results::{Ending, TimelineCommunicator, TimelinePeer};
+    use gyan_results::{Ending, TimelineCommunicator};
 
     use super::*;
 
-    const FUNCTIONS: [&str; 10] = [
+    const FUNCTIONS: [&str; 12] = [
         "MPI_Send",
         "MPI_Recv",
         "MPI_Irecv",
@@ -369,6 +406,8 @@ mod tests {
         "MPI_Allreduce",
         "MPI_Isend",
         "MPI_Alltoallv",
+        "MPI_Bcast",
+        "MPI_Reduce",
     ];
 
     fn header(rank: u32, size: u32) -> TimelineHeader {
@@ -495,6 +534,16 @@ mod tests {
         let found = waits(&[&barrier(10), &barrier(50), &barrier(30)]);
         let wait = |begun| vec![(0, Collective, begun, 50, 1)];
         assert_eq!(found, [wait(10), vec![], wait(30)]);
+    }
+
+    #[test]
+    fn others_wait_for_the_root_of_a_broadcast_and_the_root_of_a_reduction_for_others() {
+        let broadcast = |begun| [with(1, call("MPI_Bcast", (begun, 60)))];
+        let found = waits(&[&broadcast(10), &broadcast(30), &broadcast(50)]);
+        assert_eq!(found, [vec![(0, LateRoot, 10, 30, 1)], vec![], vec![]]);
+        let reduction = |begun| [with(1, call("MPI_Reduce", (begun, 60)))];
+        let found = waits(&[&reduction(10), &reduction(30), &reduction(50)]);
+        assert_eq!(found, [vec![], vec![(0, Collective, 30, 50, 2)], vec![]]);
     }
 
     #[test]
