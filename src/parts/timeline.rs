@@ -82,7 +82,8 @@ fn shown<'a>(run: &Timelines, window: &TimelineWindow, unread: usize) -> PageBlo
             line!["of ", of_ns(window.waited_in_run_ns), " in all that was recorded, "]
         })),
         "as far as it is certain from when calls began: a receive waits until its message is sent, a send until it is received, \
-         a barrier and its kin until the last rank begins it."
+         a barrier and its kin until the last rank \
+         begins it, a broadcast until its root does."
     ]);
     let picture = Picture::Timeline(picture(window));
     let says = says(window);

@@ -31,6 +31,10 @@ fn us(ns: u64) -> f64 {
 
 impl TraceWriter for ChromeEvents {
     fn track(&mut self, track: &Track) {
+        // The first value of a variable makes its track.
+        if track.is_counter {
+            return;
+        }
         let (kind, tid) = match track.thread {
             Some(thread) => ("thread_name", thread),
             None if track.parent.is_some() => ("process_name", 0),
@@ -44,6 +48,12 @@ impl TraceWriter for ChromeEvents {
         };
         self.event(&json!({
             "ph": "M", "name": kind, "pid": self.rank, "tid": tid, "args": { "name": name }
+        }));
+    }
+
+    fn value(&mut self, track: &Track, ns: u64, value: f64) {
+        self.event(&json!({
+            "ph": "C", "name": track.name, "pid": self.rank, "ts": us(ns), "args": { "value": value }
         }));
     }
 

@@ -21,9 +21,9 @@ use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    ClockOffsets, MessageDirection, TimelineCommunicator, TimelineEvent, TimelineHeader,
-    TimelineIteration, TimelineKind, TimelinePeer, TimelineSelection, parse_timeline,
-    rank_file_name, rank_of_timeline_name, read_rank, timeline_file_name,
+    ClockOffsets, MessageDirection, Series, SeriesColumn, TimelineCommunicator, TimelineEvent,
+    TimelineHeader, TimelineIteration, TimelineKind, TimelinePeer, TimelineSelection,
+    parse_timeline, rank_file_name, rank_of_timeline_name, read_rank, timeline_file_name,
 };
 use rayon::prelude::*;
 
@@ -41,7 +41,7 @@ pub(crate) use self::window::{TimelineWindow, WindowLimits, WindowRow, WindowSpa
 use crate::error::{Error, reason};
 use crate::symbols::Symbols;
 
-/// Something that slices are on.
+/// Something that slices are on, or the course of a variable.
 struct Track {
     id: u64,
     name: String,
@@ -51,6 +51,7 @@ struct Track {
     host: String,
     /// None for a host or a rank.
     thread: Option<u32>,
+    is_counter: bool,
 }
 
 /// A call or a phase.
@@ -177,7 +178,13 @@ enum Argument<'a> {
 trait TraceWriter {
     fn track(&mut self, track: &Track);
     fn slice(&mut self, slice: &Slice);
+    /// The variable of this track has this value from a time on, in ns.
+    fn value(&mut self, track: &Track, ns: u64, value: f64);
 }
+
+/// Variables of a rank are on tracks beyond those, so many at most.
+const COUNTERS: u32 = 512;
+const COUNTERS_AT_MOST: usize = 64;
 
 /// How many events of a rank say when its events were.
 const SAMPLED_AT_MOST: usize = 1024;
@@ -524,9 +531,12 @@ impl Timelines {
 
     /// A time of a rank, in ns after the first event of the run.
     fn ns(&self, header: &TimelineHeader, ticks: u64) -> u64 {
-        let clock = &header.clock;
-        let ns = self.on_first_clock(&clock.host, clock.ns(ticks)) - self.origin_ns;
-        u64::try_from(ns).unwrap_or(0)
+        self.since_origin(&header.clock.host, header.clock.ns(ticks))
+    }
+
+    /// A time on a clock, in ns after the first event of the run.
+    fn since_origin(&self, clock: &str, ns: u64) -> u64 {
+        u64::try_from(self.on_first_clock(clock, ns) - self.origin_ns).unwrap_or(0)
     }
 
     /// Finds the lines of the call sites of a rank.
@@ -633,6 +643,10 @@ impl Timelines {
         for part in shown {
             written = written.plus(trace.slices(&mut out, part));
         }
+        let profile = read_rank(&self.directory.join(rank_file_name(rank))).ok();
+        if let Some(series) = profile.and_then(|profile| profile.series) {
+            trace.counters(&mut out, &series);
+        }
         Ok((out, written))
     }
 }
@@ -674,6 +688,7 @@ impl<'a> RankTrace<'a> {
             order,
             host: of_host.clone(),
             thread,
+            is_counter: false,
         };
         out.track(&track(host_id, of_host.clone(), None, host as u64, None));
         let rank = self.header.rank;
@@ -709,6 +724,39 @@ impl<'a> RankTrace<'a> {
 
     fn ns(&self, ticks: u64) -> u64 {
         self.run.ns(self.header, ticks)
+    }
+
+    /// The variables that were sampled over time, as far as they are not always zero.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn counters(&self, out: &mut dyn TraceWriter, series: &Series) {
+        let clock = &self.header.clock;
+        // A reading is the mean of the time since the one before.
+        let begins = std::iter::once(&0.0).chain(&series.end_s).map(|begin_s| {
+            let ns = clock.origin_ns.saturating_add((begin_s * 1e9) as u64);
+            self.run.since_origin(&clock.host, ns)
+        });
+        let begins: Vec<u64> = begins.collect();
+        let is_seen =
+            |column: &&SeriesColumn| column.max.iter().flatten().any(|value| *value != 0.0);
+        let columns = series.columns.iter().filter(is_seen).take(COUNTERS_AT_MOST);
+        for (thread, column) in (COUNTERS..).zip(columns) {
+            let object = column.object.as_ref().map(|object| format!(" of {object}"));
+            let track = Track {
+                id: self.id(thread),
+                name: column.name.clone() + &object.unwrap_or_default(),
+                parent: Some(self.id(0) - 1),
+                order: thread.into(),
+                host: self.header.host.clone(),
+                thread: Some(thread),
+                is_counter: true,
+            };
+            out.track(&track);
+            for (begun_ns, value) in begins.iter().zip(&column.mean) {
+                if let Some(value) = value.filter(|_| *begun_ns >= self.run.from_ns) {
+                    out.value(&track, *begun_ns, value);
+                }
+            }
+        }
     }
 
     /// By event, what its call does with messages that have an arrow.

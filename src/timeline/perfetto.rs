@@ -16,12 +16,14 @@ const PACKET_TRACK: u32 = 60;
 const TRACK_UUID: u32 = 1;
 const TRACK_NAME: u32 = 2;
 const TRACK_PARENT: u32 = 5;
+const TRACK_COUNTER: u32 = 8;
 const TRACK_CHILDREN: u32 = 11;
 const TRACK_RANK: u32 = 12;
 const EVENT_ANNOTATION: u32 = 4;
 const EVENT_TYPE: u32 = 9;
 const EVENT_NAME: u32 = 10;
 const EVENT_TRACK: u32 = 11;
+const EVENT_VALUE: u32 = 44;
 const EVENT_FLOW: u32 = 47;
 const EVENT_FLOW_END: u32 = 48;
 const ANNOTATION_NAME: u32 = 1;
@@ -36,6 +38,7 @@ const ENTRY_TEXT: u32 = 2;
 /// `TrackEvent.Type`, `TrackDescriptor.ChildTracksOrdering` and `TracePacket.SequenceFlags`.
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
+const COUNTER: u64 = 4;
 const CHILDREN_EXPLICIT: u64 = 3;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
@@ -156,7 +159,15 @@ impl TraceWriter for Packets {
         if let Some(parent) = track.parent {
             of = of.number(TRACK_PARENT, parent);
         }
+        if track.is_counter {
+            of = of.message(TRACK_COUNTER, &Message::default());
+        }
         self.packet(Message::default().message(PACKET_TRACK, &of));
+    }
+
+    fn value(&mut self, track: &Track, ns: u64, value: f64) {
+        let event = Message::new().number(EVENT_TYPE, COUNTER).number(EVENT_TRACK, track.id);
+        self.event(ns, &event.fixed(EVENT_VALUE, value.to_bits()), &Message::default());
     }
 
     fn slice(&mut self, slice: &Slice) {

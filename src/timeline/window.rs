@@ -225,7 +225,7 @@ pub(super) struct RunSeen {
 
 impl Timelines {
     /// Looks at each of these ranks, in their order.
-    pub(super) fn each<T: Send>(
+    pub(in crate::timeline) fn each<T: Send>(
         &self,
         ranks: &[u32],
         look: impl Fn(&TimedEvents) -> T + Sync,

@@ -1,5 +1,6 @@
 """Reads a trace by the definitions that Perfetto publishes, and prints its slices as JSON, in the order of their begins: the names of
-its track and those above it, its name, begin and end in ns, arguments, and the numbers of arrows that begin and end in it."""
+its track and those above it, its name, begin and end in ns, arguments, and the numbers of arrows that begin and end in it. The value
+of a counter is a slice without a length, named after its track."""
 
 import json
 import sys
@@ -27,16 +28,20 @@ for packet in trace.packet:
     if not packet.HasField("track_event"):
         continue
     event = packet.track_event
+    path, track = [], event.track_uuid
+    while track:
+        name, track = tracks[track]
+        path.insert(0, name)
+    if event.type == TrackEvent.TYPE_COUNTER:
+        of = {"name": path[-1], "begin": packet.timestamp, "end": packet.timestamp, "track": path, "from": [], "to": []}
+        of["arguments"] = {"value": event.double_counter_value}
+        slices.append(of)
     if event.type == TrackEvent.TYPE_SLICE_BEGIN:
         arguments = {}
         for of in event.debug_annotations:
             is_number = of.WhichOneof("value") == "int_value"
             arguments[annotations[of.name_iid]] = of.int_value if is_number else texts[of.string_value_iid]
         of = {"name": names[event.name_iid], "begin": packet.timestamp, "arguments": arguments}
-        path, track = [], event.track_uuid
-        while track:
-            name, track = tracks[track]
-            path.insert(0, name)
         of["track"], of["from"], of["to"] = path, list(event.flow_ids), []
         open_slices.setdefault(event.track_uuid, []).append(of)
         slices.append(of)

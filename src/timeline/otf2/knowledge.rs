@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 
 use gyan_results::{MessageDirection, TimelineCommunicator, TimelineKind};
-use rayon::prelude::*;
 
-use super::super::messages::{Countable, Counted, RankMessages, number};
+use super::super::messages::{Countable, Counted, RankMessages, in_stream, number};
+use super::super::waits::TimedEvents;
 use super::super::{Timelines, communicator_name, lost};
 use super::functions::collective;
 
@@ -85,24 +85,19 @@ struct RankKnowledge {
 /// Messages in a row that are of one size.
 struct SizeRun {
     /// The number of the first one.
-    first: u64,
+    first: usize,
     bytes: u64,
 }
 
-/// The stream of an arrow, and its number in that.
-fn place(arrow: u64) -> (u64, u64) {
-    (arrow >> 32, arrow & 0xffff_ffff)
-}
-
 impl RankKnowledge {
-    fn read(run: &Timelines, rank: u32) -> io::Result<RankKnowledge> {
-        let (header, events) = run.read(rank)?;
+    fn new(run: &Timelines, rank: &TimedEvents) -> RankKnowledge {
+        let TimedEvents { header, events, .. } = *rank;
         let mut all = RankKnowledge::default();
         let collectives: Vec<bool> =
             header.functions.iter().map(|name| collective(name).is_some()).collect();
         let mut counts: HashMap<u16, u64> = HashMap::new();
         let mut called: BTreeSet<u16> = BTreeSet::new();
-        for event in &events {
+        for event in events {
             let TimelineKind::Call(function) = event.kind else { continue };
             called.insert(function);
             if collectives.get(usize::from(function)).copied().unwrap_or(false) {
@@ -112,7 +107,7 @@ impl RankKnowledge {
         let name = |function: u16| header.functions.get(usize::from(function)).cloned();
         all.functions = called.into_iter().filter_map(name).collect();
         all.phases = header.phases.iter().filter(|name| !name.is_empty()).cloned().collect();
-        let countable = Countable::new(&header, lost(&header, &events));
+        let countable = Countable::new(header, lost(header, events));
         for (at, known) in (1..).zip(&header.communicators) {
             let (Some(number), Some(rank)) = (known.number.as_deref().and_then(number), known.rank)
             else {
@@ -122,8 +117,8 @@ impl RankKnowledge {
             let own = CommunicatorRank { world: header.rank, countable, collectives };
             all.communicators.push((number, rank, own, known.clone()));
         }
-        all.messages(run, &RankMessages::of(&header, &events));
-        Ok(all)
+        all.messages(run, rank.messages);
+        all
     }
 
     fn messages(&mut self, run: &Timelines, messages: &RankMessages) {
@@ -131,7 +126,7 @@ impl RankKnowledge {
             let Some(arrow) = arrow else { continue };
             match message.direction {
                 MessageDirection::Sent => {
-                    let (stream, first) = place(arrow);
+                    let (stream, first) = in_stream(arrow);
                     let runs = self.sizes.entry(stream).or_default();
                     if runs.last().is_none_or(|run| run.bytes != message.bytes) {
                         runs.push(SizeRun { first, bytes: message.bytes });
@@ -176,30 +171,26 @@ impl JobKnowledge {
             functions: BTreeSet::new(),
             phases: BTreeSet::new(),
         };
-        for ranks in run.ranks.chunks(rayon::current_num_threads()) {
-            let parts: Vec<io::Result<RankKnowledge>> =
-                ranks.par_iter().map(|rank| RankKnowledge::read(run, *rank)).collect();
-            for part in parts {
-                let part = part?;
-                for (number, rank, own, known) in part.communicators {
-                    let fresh = || PartialCommunicator {
-                        name: communicator_name(&known),
-                        size: known.size,
-                        ranks: BTreeMap::new(),
-                    };
-                    let known = partial.entry(number).or_insert_with(fresh);
-                    // A rank may have met it twice.
-                    let before = known.ranks.get(&rank).map_or(0, |before| before.collectives);
-                    let collectives = own.collectives + before;
-                    known.ranks.insert(rank, CommunicatorRank { collectives, ..own });
-                }
-                // Only one rank sends a stream.
-                all.sizes.extend(part.sizes);
-                all.unfinished.extend(part.unfinished);
-                all.functions.extend(part.functions);
-                all.phases.extend(part.phases);
+        let look = |rank: &TimedEvents| RankKnowledge::new(run, rank);
+        run.each(&run.ranks, look, |part| {
+            for (number, rank, own, known) in part.communicators {
+                let fresh = || PartialCommunicator {
+                    name: communicator_name(&known),
+                    size: known.size,
+                    ranks: BTreeMap::new(),
+                };
+                let known = partial.entry(number).or_insert_with(fresh);
+                // A rank may have met it twice.
+                let before = known.ranks.get(&rank).map_or(0, |before| before.collectives);
+                let collectives = own.collectives + before;
+                known.ranks.insert(rank, CommunicatorRank { collectives, ..own });
             }
-        }
+            // Only one rank sends a stream.
+            all.sizes.extend(part.sizes);
+            all.unfinished.extend(part.unfinished);
+            all.functions.extend(part.functions);
+            all.phases.extend(part.phases);
+        })?;
         let known = partial.len();
         let whole = partial.into_iter().filter(|(_, communicator)| communicator.is_whole());
         all.communicators = (0..)
@@ -212,7 +203,7 @@ impl JobKnowledge {
 
     /// How large a message is, in bytes.
     pub(super) fn bytes(&self, arrow: u64) -> u64 {
-        let (stream, ordinal) = place(arrow);
+        let (stream, ordinal) = in_stream(arrow);
         let Some(runs) = self.sizes.get(&stream) else { return 0 };
         let (first, last) = (runs.first(), runs.last());
         let rises = first.map(|run| run.first) <= last.map(|run| run.first);

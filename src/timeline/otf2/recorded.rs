@@ -179,10 +179,13 @@ fn in_order(calls: Vec<RecordedCall>, phases: Vec<RecordedPhase>) -> Vec<(u64, A
 impl TraceWriter for RankRecord<'_> {
     fn track(&mut self, track: &Track) {
         self.host.clone_from(&track.host);
-        if let Some(thread) = track.thread {
+        if let Some(thread) = track.thread.filter(|_| !track.is_counter) {
             self.names.insert(thread, track.name.clone());
         }
     }
+
+    /// Variables are not in an archive.
+    fn value(&mut self, _track: &Track, _ns: u64, _value: f64) {}
 
     fn slice(&mut self, slice: &Slice) {
         let Slice { begun_ns, ended_ns, .. } = *slice;
