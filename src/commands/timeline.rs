@@ -1,7 +1,6 @@
 //! `gyan timeline`: the latest calls of all ranks on one clock, for a viewer.
 
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -13,9 +12,9 @@ use crate::cli::{SizeLimit, TimelineOptions};
 use crate::error::Error;
 use crate::output::{may_write, put, temporary_beside, temporary_directory_beside};
 use crate::print::listing;
-use crate::timeline::{ClockAlignment, RunIterations, Timelines, WrittenEvents, recorded};
-use crate::words::{integer, seconds};
-use crate::{DONE, INCOMPLETE, answers, output, say};
+use crate::timeline::{ClockAlignment, Timelines, WrittenEvents, recorded};
+use crate::words::seconds;
+use crate::{DONE, INCOMPLETE, answers, output, parts, say};
 
 /// What the end of the file's name asks for.
 #[derive(Clone, Copy)]
@@ -134,7 +133,7 @@ fn say_what_is_in_it(
     }
     if let Some(selection) = &run.selection {
         output::say(match &run.iterations {
-            Some(iterations) => kept(iterations, selection),
+            Some(iterations) => parts::iterations_kept(iterations, selection),
             None => recorded(selection),
         })?;
     }
@@ -229,45 +228,4 @@ impl ArchiveParts<'_> {
         }
         Ok(())
     }
-}
-
-/// Which iterations the trace has.
-fn kept(run: &RunIterations, selection: &TimelineSelection) -> String {
-    let what = match (&run.between, &selection.phase) {
-        (Some((function, communicator)), _) => {
-            format!("iterations between calls of {function} on {communicator}")
-        }
-        (None, Some(phase)) => format!("passes through the phase {phase:?}"),
-        (None, None) => {
-            return "no iteration was seen, as no collective operation of all ranks was called 4 times: these are \
-                    the latest calls"
-                .into();
-        }
-    };
-    if run.differ {
-        return "the ranks do not agree on which operation begins an iteration, so each has those that were slowest on it; \
-                gyan run --timeline-phase says what an iteration is"
-            .into();
-    }
-    let ended = integer(run.ended.into());
-    let took = |(_, ns): &(u64, u64)| seconds(*ns as f64 / 1e9);
-    let slowest: Vec<String> = run.slowest.iter().map(took).collect();
-    let mut text = match &slowest[..] {
-        [] => format!("none of {ended} {what} was among the slowest of all ranks"),
-        [one] => format!("the slowest of {ended} {what} ({one})"),
-        [all @ .., last] => {
-            format!(
-                "the {} slowest of {ended} {what} ({} and {last})",
-                slowest.len(),
-                all.join(", ")
-            )
-        }
-    };
-    if let Some(typical) = &run.typical {
-        let _ = write!(text, " beside a typical one ({})", took(typical));
-    }
-    if run.was_killed {
-        text.push_str(" and what the ranks did last");
-    }
-    text
 }

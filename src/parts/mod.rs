@@ -44,6 +44,7 @@ pub(crate) use page::page_of_run;
 pub(crate) use ranks::OfRanks;
 pub(crate) use report::{first_screen, show as report, whole};
 pub(crate) use tables::{CALLS, RankTable, TABLES, VARIABLES};
+pub(crate) use timeline::iterations_kept;
 pub(crate) use variables::explained;
 
 /// Every part.

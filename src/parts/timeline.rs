@@ -1,6 +1,8 @@
 //! The timeline on the page: what the ranks did in the window in which they waited longest.
 
-use gyan_results::{Unit, timeline_file_name};
+use std::fmt::Write as _;
+
+use gyan_results::{TimelineSelection, Unit, timeline_file_name};
 
 use super::{Part, ReportInput};
 use crate::document::page::PageBlock;
@@ -12,9 +14,10 @@ use crate::document::{Kind, Section, Value, column, numbers, plural};
 use crate::findings::is_collective;
 use crate::input::source::Source;
 use crate::timeline::{
-    ClockAlignment, TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow, WindowSpan,
-    files_in, recorded,
+    ClockAlignment, RunIterations, TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow,
+    WindowSpan, files_in, recorded,
 };
+use crate::words;
 
 /// Only on the page.
 pub(super) const TIMELINE: Part = Part { option: None, table: None, block: Some(block) };
@@ -47,9 +50,73 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     if run.alignment() == ClockAlignment::Unknown {
         return Err("the timeline: the clocks of its hosts cannot be compared".into());
     }
-    let window =
-        run.window(LIMITS).map_err(|error| Value::from(format!("the timeline: {error}")))?;
-    Ok(shown(&run, &window, bad.len()))
+    let windows =
+        run.windows(LIMITS).map_err(|error| Value::from(format!("the timeline: {error}")))?;
+    Ok(match (&windows[..], &run.iterations, &run.selection) {
+        ([window], None, _) => shown(&run, window, bad.len()),
+        (windows, Some(iterations), Some(selection)) if windows.iter().all(|of| of.iteration.is_some()) => {
+            let mut block = PageBlock::new("timeline", "Timeline");
+            block.says.push(line!["It has ", iterations_kept(iterations, selection), "."]);
+            let tables: Vec<Section> = windows.iter().map(table).collect();
+            for window in windows {
+                let chart = Chart::new(iteration_title(iterations, window), says(window), Picture::Timeline(picture(window)));
+                block.charts.push(chart.noted(notes(&run, window, bad.len())));
+            }
+            block.with(false, tables)
+        }
+        _ => return Err("the timeline: no iteration was kept by all ranks; gyan timeline makes a trace of what was".into()),
+    })
+}
+
+/// What an iteration is, and how long it took.
+fn iteration_title(run: &RunIterations, window: &TimelineWindow) -> Value<'static> {
+    let number = window.iteration.unwrap_or(0);
+    let is_it = |of: &&(u64, u64)| of.0 == number;
+    let slow = run.slowest.iter().find(is_it);
+    let took_ns = slow.or(run.typical.as_ref()).map_or(0, |(_, ns)| *ns);
+    let what = if slow.is_some() { "The slowest one" } else { "A typical one" };
+    line![what, ": number ", number, ", ", of_ns(took_ns)]
+}
+
+/// Which iterations are shown.
+pub(crate) fn iterations_kept(run: &RunIterations, selection: &TimelineSelection) -> String {
+    let what = match (&run.between, &selection.phase) {
+        (Some((function, communicator)), _) => {
+            format!("iterations between calls of {function} on {communicator}")
+        }
+        (None, Some(phase)) => format!("passes through the phase {phase:?}"),
+        (None, None) => {
+            return "no iteration was seen, as no collective operation of all ranks was called 4 times: these are \
+                    the latest calls"
+                .into();
+        }
+    };
+    if run.differ {
+        return "the ranks do not agree on which operation begins an iteration, so each has those that were slowest on it; \
+                gyan run --timeline-phase says what an iteration is"
+            .into();
+    }
+    let ended = words::integer(run.ended.into());
+    let took = |(_, ns): &(u64, u64)| words::seconds(*ns as f64 / 1e9);
+    let slowest: Vec<String> = run.slowest.iter().map(took).collect();
+    let mut text = match &slowest[..] {
+        [] => format!("none of {ended} {what} was among the slowest of all ranks"),
+        [one] => format!("the slowest of {ended} {what} ({one})"),
+        [all @ .., last] => {
+            format!(
+                "the {} slowest of {ended} {what} ({} and {last})",
+                slowest.len(),
+                all.join(", ")
+            )
+        }
+    };
+    if let Some(typical) = &run.typical {
+        let _ = write!(text, " beside a typical one ({})", took(typical));
+    }
+    if run.was_killed {
+        text.push_str(" and what the ranks did last");
+    }
+    text
 }
 
 /// `unread`: how many timelines could not be read.
@@ -161,7 +228,7 @@ fn notes(run: &Timelines, window: &TimelineWindow, unread: usize) -> Vec<Value<'
     } else if drawn > 0 {
         notes.push("a line is a message that its receiver waited for".into());
     }
-    if let Some(selection) = &run.selection {
+    if let Some(selection) = run.selection.as_ref().filter(|_| window.iteration.is_none()) {
         let outside = "; what was not recorded looks like the program's own code";
         notes.push(line![recorded(selection), outside]);
     }

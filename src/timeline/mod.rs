@@ -402,6 +402,10 @@ impl Timelines {
         run.clock_numbers = clocks.iter().map(|clock| number(clock).unwrap_or_default()).collect();
         run.compare_clocks().map_err(|error| Error::io(directory, &error, "try again"))?;
         run.iterations = kept.chosen();
+        run.communicators.have_iterations = run
+            .iterations
+            .as_ref()
+            .is_some_and(|iterations| iterations.between.is_some() && !iterations.differ);
         let shown = starts.iter().filter(|(_, of, _)| run.shows(of.as_ref()));
         let begins = shown.map(|(clock, _, ns)| run.on_first_clock(clock, *ns));
         run.origin_ns = begins.min().unwrap_or(0);

@@ -6,6 +6,9 @@
 //! - One whose data come from a root waits until the root begins it (late root); at a root that gets the data of all, until the last
 //!   of the others begins it.
 //!
+//! Of iterations that were kept no messages are known, but collectives are counted in each of them, if they lie between calls that all
+//! ranks make together.
+//!
 //! A call waits from its own begin on, and at most until its end. Only what is certain is a wait: a message whose other end is not
 //! known, or a collective that cannot be counted on every rank of its communicator, is none.
 
@@ -17,6 +20,7 @@ use gyan_results::{
 use serde::Serialize;
 
 use super::messages::{Arrows, Countable, RankMessages, communicator, in_stream, number};
+use super::parts;
 
 /// Collectives in which it is certain who waits for whom ([`WaitsFor`]). Not those in which each rank has a count of its own: with a
 /// count of zero a rank need not wait.
@@ -112,9 +116,14 @@ struct CommunicatorSeen {
     countable: Countable,
 }
 
-/// The communicators of a run, by their numbers.
+/// The communicators of a run.
 #[derive(Default)]
-pub(super) struct Communicators(BTreeMap<u64, CommunicatorSeen>);
+pub(super) struct Communicators {
+    /// By their numbers.
+    seen: BTreeMap<u64, CommunicatorSeen>,
+    /// Whether an iteration lies between calls that all ranks make together.
+    pub(super) have_iterations: bool,
+}
 
 impl Communicators {
     /// `lost`: how many events of the rank were overwritten.
@@ -130,22 +139,25 @@ impl Communicators {
             .collect();
         for (number, size) in own {
             let first = CommunicatorSeen { size, ranks: 0, countable };
-            let seen = self.0.entry(number).or_insert(first);
+            let seen = self.seen.entry(number).or_insert(first);
             seen.ranks += 1;
             seen.countable.from_start &= countable.from_start;
             seen.countable.from_end &= countable.from_end;
         }
     }
 
-    /// The size of a communicator, and from where its collectives are counted if that is certain.
-    fn counted(&self, number: u64) -> Option<(u32, CountedFrom)> {
-        let seen = self.0.get(&number).filter(|seen| seen.ranks == seen.size && seen.size > 1)?;
-        let from = match seen.countable {
-            Countable { from_start: true, .. } => CountedFrom::Start,
-            Countable { from_end: true, .. } => CountedFrom::End,
-            _ => return None,
-        };
-        Some((seen.size, from))
+    /// A communicator of which all ranks are known.
+    fn whole(&self, number: u64) -> Option<&CommunicatorSeen> {
+        self.seen.get(&number).filter(|seen| seen.ranks == seen.size && seen.size > 1)
+    }
+
+    /// From where its collectives are counted, if that is certain.
+    fn counted(&self, number: u64) -> Option<CountedFrom> {
+        match self.whole(number)?.countable {
+            Countable { from_start: true, .. } => Some(CountedFrom::Start),
+            Countable { from_end: true, .. } => Some(CountedFrom::End),
+            Countable { .. } => None,
+        }
     }
 }
 
@@ -154,7 +166,8 @@ impl Communicators {
 struct CollectiveInstance {
     communicator: u64,
     function: &'static str,
-    /// From the start, or from the end.
+    /// The number of the iteration in which it is counted; 0 if it is counted from the start, or from the end.
+    iteration: u64,
     ordinal: usize,
 }
 
@@ -196,35 +209,55 @@ impl TimedEvents<'_> {
             .iter()
             .map(|function| COLLECTIVES.into_iter().find(|known| *known == base(function)))
             .collect();
-        let mut counts: HashMap<(u64, &str), usize> = HashMap::new();
+        let mut counts: HashMap<(u64, &str, u64), usize> = HashMap::new();
         let mut all = Vec::new();
-        for (at, event) in self.events.iter().enumerate() {
+        for (iteration, at, event) in self.counted_events(communicators) {
             let TimelineKind::Call(function) = event.kind else { continue };
             let Some(function) = functions.get(usize::from(function)).copied().flatten() else {
                 continue;
             };
             let Some((communicator, own)) = communicator(self.header, event) else { continue };
-            let count = counts.entry((communicator, function)).or_default();
-            let instance = CollectiveInstance { communicator, function, ordinal: *count };
-            all.push(OwnCollective {
-                instance,
-                at,
-                is_root: event.peer == TimelinePeer::Rank(own),
-            });
+            let count = counts.entry((communicator, function, iteration)).or_default();
+            let instance =
+                CollectiveInstance { communicator, function, iteration, ordinal: *count };
+            let is_root = event.peer == TimelinePeer::Rank(own);
+            all.push(OwnCollective { instance, at, is_root });
             *count += 1;
         }
         let counted = |own: OwnCollective| {
             let instance = own.instance;
-            let (_, from) = communicators.counted(instance.communicator)?;
+            if instance.iteration > 0 {
+                return Some(own);
+            }
+            let from = communicators.counted(instance.communicator)?;
             let ordinal = match from {
                 CountedFrom::Start => instance.ordinal,
                 CountedFrom::End => {
-                    counts[&(instance.communicator, instance.function)] - 1 - instance.ordinal
+                    counts[&(instance.communicator, instance.function, 0)] - 1 - instance.ordinal
                 }
             };
             Some(OwnCollective { instance: CollectiveInstance { ordinal, ..instance }, ..own })
         };
         all.into_iter().filter_map(counted).collect()
+    }
+
+    /// The events whose collectives can be counted, each with its iteration and its place.
+    fn counted_events(&self, communicators: &Communicators) -> Vec<(u64, usize, &TimelineEvent)> {
+        let mut begin = 0;
+        let mut all = Vec::new();
+        for part in parts(self.header, self.events) {
+            let places = begin..;
+            begin += part.events.len();
+            let iteration = match part.iteration {
+                None => 0,
+                Some(of) if communicators.have_iterations && part.lost == 0 && of.number > 0 => {
+                    of.number
+                }
+                Some(_) => continue,
+            };
+            all.extend(places.zip(part.events).map(|(at, event)| (iteration, at, event)));
+        }
+        all
     }
 
     /// When the calls began that others may wait for.
@@ -377,7 +410,7 @@ impl Begins {
         own: &OwnCollective,
         communicators: &Communicators,
     ) -> Option<(WaitState, LateCall)> {
-        let (size, _) = communicators.counted(own.instance.communicator)?;
+        let size = communicators.whole(own.instance.communicator)?.size;
         let known = self.collectives.get(&own.instance).filter(|known| known.ranks == size)?;
         let late_root = || Some((WaitState::LateRoot, known.root?));
         let last = || Some((WaitState::Collective, known.last?));
@@ -391,7 +424,7 @@ impl Begins {
 
 #[cfg(test)]
 mod tests {
-    use gyan_results::{Ending, TimelineCommunicator};
+    use gyan_results::{Ending, TimelineCommunicator, TimelineIteration, TimelineIterations};
 
     use super::*;
 
@@ -453,6 +486,7 @@ mod tests {
     /// The waits of each rank.
     fn waits_of(ranks: &[(TimelineHeader, u64, Vec<TimelineEvent>)]) -> Vec<Vec<FoundWait>> {
         let (mut arrows, mut communicators) = (Arrows::default(), Communicators::default());
+        communicators.have_iterations = ranks.iter().all(|(of, ..)| of.iterations.is_some());
         let messages: Vec<RankMessages> =
             ranks.iter().map(|(header, _, events)| RankMessages::of(header, events)).collect();
         for ((header, lost, _), messages) in ranks.iter().zip(&messages) {
@@ -491,7 +525,7 @@ mod tests {
         waits_of(&ranks)
     }
 
-    use WaitState::{Collective, LateReceiver, LateSender};
+    use WaitState::{Collective, LateReceiver, LateRoot, LateSender};
 
     #[test]
     fn a_receive_waits_until_its_message_is_sent() {
@@ -572,6 +606,36 @@ mod tests {
         let truth = [(1, Collective, 100, 105, 1), (2, Collective, 200, 205, 1)];
         assert_eq!(waits_of(&ranks(Some(Ending::Finalize)))[0], truth);
         assert_eq!(waits_of(&ranks(None))[0], []);
+    }
+
+    #[test]
+    fn collectives_are_counted_in_each_iteration_that_was_kept_and_lost_no_event() {
+        let barrier = |begun| call("MPI_Barrier", (begun, begun + 50));
+        let kept = |numbers: &[(u64, u64)]| {
+            let of = |&(number, lost): &(u64, u64)| TimelineIteration {
+                number,
+                lost,
+                events: 2,
+                ended_ticks: Some(1000),
+                ..TimelineIteration::default()
+            };
+            let kept = numbers.iter().map(of).collect();
+            Some(TimelineIterations { ended: 20, between: Some((6, 1)), kept })
+        };
+        let ranks = |lost| {
+            // The second rank did not keep iteration 7, and came 20 later to all others.
+            let first = [10, 100, 200, 300, 400, 500].map(barrier).to_vec();
+            let second = [30, 120, 420, 520].map(barrier).to_vec();
+            let of = |rank, iterations| TimelineHeader { iterations, ..header(rank, 2) };
+            [
+                (of(0, kept(&[(5, 0), (7, 0), (9, lost)])), 0, first),
+                (of(1, kept(&[(5, 0), (9, lost)])), 0, second),
+            ]
+        };
+        let of_five = vec![(0, Collective, 10, 30, 1), (1, Collective, 100, 120, 1)];
+        let of_nine = vec![(4, Collective, 400, 420, 1), (5, Collective, 500, 520, 1)];
+        assert_eq!(waits_of(&ranks(0)), [[of_five.clone(), of_nine].concat(), vec![]]);
+        assert_eq!(waits_of(&ranks(3)), [of_five, vec![]]);
     }
 
     #[test]

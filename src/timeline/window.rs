@@ -41,6 +41,8 @@ pub(crate) struct TimelineWindow {
     pub(crate) to_ns: u64,
     /// When the last event of the run ended.
     pub(crate) run_ns: u64,
+    /// The number of the iteration that it is.
+    pub(crate) iteration: Option<u64>,
     /// Into how many equal parts each row divides the window.
     pub(crate) cells: usize,
     /// Those that wait longest in it, by rank.
@@ -221,6 +223,8 @@ pub(super) struct RunSeen {
     pub(super) begins: Begins,
     run_ns: u64,
     pub(super) calls: u64,
+    /// By number, when the first rank began an iteration that was kept, and when the last one ended it, in ns.
+    iterations: BTreeMap<u64, (u64, u64)>,
 }
 
 impl Timelines {
@@ -251,12 +255,49 @@ impl Timelines {
         Ok(())
     }
 
-    /// The window in which the ranks wait longest.
+    /// What is worth a look: the slowest iteration and a typical one, if these were kept, or the window in which the ranks wait longest.
     ///
     /// # Errors
     /// If a file cannot be read any more.
-    pub(crate) fn window(&self, limits: WindowLimits) -> io::Result<TimelineWindow> {
+    pub(crate) fn windows(&self, limits: WindowLimits) -> io::Result<Vec<TimelineWindow>> {
         let seen = self.seen()?;
+        let iterations = self.iterations.as_ref();
+        let shown: Vec<u64> = iterations.map_or_else(Vec::new, |run| {
+            run.slowest.first().into_iter().chain(&run.typical).map(|(number, _)| *number).collect()
+        });
+        if shown.is_empty() {
+            return Ok(vec![self.worst(&seen, limits)?]);
+        }
+        let window = |number| {
+            let span = seen.iterations.get(&number).copied()?;
+            Some(self.iteration(number, span, &seen, limits))
+        };
+        shown.into_iter().filter_map(window).collect()
+    }
+
+    /// An iteration, from when the first rank begins it until the last one ends it.
+    fn iteration(
+        &self,
+        number: u64,
+        (from_ns, to_ns): (u64, u64),
+        seen: &RunSeen,
+        limits: WindowLimits,
+    ) -> io::Result<TimelineWindow> {
+        let look = |rank: &TimedEvents| {
+            let waits = rank.waits(&self.arrows, &self.communicators, &seen.begins).into_iter();
+            let of_window =
+                waits.map(|wait| overlap((wait.from_ns, wait.until_ns), (from_ns, to_ns)));
+            (of_window.sum(), rank.header.rank)
+        };
+        let mut waited = Vec::new();
+        self.each(&self.ranks, look, |of_rank| waited.push(of_rank))?;
+        let all_ns = waited.iter().map(|(ns, _)| ns).sum();
+        let window = self.seen_in((from_ns, to_ns), waited, all_ns, seen, limits)?;
+        Ok(TimelineWindow { iteration: Some(number), ..window })
+    }
+
+    /// The window in which the ranks wait longest.
+    fn worst(&self, seen: &RunSeen, limits: WindowLimits) -> io::Result<TimelineWindow> {
         let mean = seen.calls / (self.ranks.len() as u64).max(1);
         let run_ns = seen.run_ns.max(1);
         let length = if mean <= CALLS_IF_WHOLE {
@@ -269,14 +310,26 @@ impl Timelines {
         let waited = self.waited(&seen.begins, step_ns, steps)?;
         let span = length.div_ceil(step_ns).max(1);
         let first = worst_steps(&waited, span);
-        let (from_ns, to_ns) = (first * step_ns, ((first + span) * step_ns).min(run_ns));
+        let window = (first * step_ns, ((first + span) * step_ns).min(run_ns));
         let range = as_range(first, span);
         let in_window = |steps: &[u64]| steps.get(range.clone()).unwrap_or(steps).iter().sum();
-        let mut ranks: Vec<(u64, u32)> =
-            waited.iter().map(|(rank, steps)| (in_window(steps), *rank)).collect();
-        let waited_ns = ranks.iter().map(|(waited, _)| waited).sum();
-        ranks.sort_by_key(|(waited, rank)| (std::cmp::Reverse(*waited), *rank));
-        let chosen = ranks.into_iter().take(limits.ranks).map(|(_, rank)| rank);
+        let ranks = waited.iter().map(|(rank, steps)| (in_window(steps), *rank)).collect();
+        let all_ns = waited.iter().flat_map(|(_, steps)| steps).sum();
+        self.seen_in(window, ranks, all_ns, seen, limits)
+    }
+
+    /// What ranks do in a window. `waited`: how long each of them waits in it.
+    fn seen_in(
+        &self,
+        (from_ns, to_ns): (u64, u64),
+        mut waited: Vec<(u64, u32)>,
+        waited_in_run_ns: u64,
+        seen: &RunSeen,
+        limits: WindowLimits,
+    ) -> io::Result<TimelineWindow> {
+        let waited_ns = waited.iter().map(|(waited, _)| waited).sum();
+        waited.sort_by_key(|(waited, rank)| (std::cmp::Reverse(*waited), *rank));
+        let chosen = waited.into_iter().take(limits.ranks).map(|(_, rank)| rank);
         let chosen: BTreeSet<u32> = chosen.collect();
         let cells = (limits.cells / chosen.len().max(1)).clamp(1, limits.cells_of_rank);
         let grid = WindowGrid { from_ns, to_ns, cells };
@@ -298,12 +351,13 @@ impl Timelines {
         Ok(TimelineWindow {
             from_ns,
             to_ns,
-            run_ns,
+            run_ns: seen.run_ns.max(1),
+            iteration: None,
             cells,
             rows,
             messages,
             more_messages,
-            waited_in_run_ns: waited.iter().flat_map(|(_, steps)| steps).sum(),
+            waited_in_run_ns,
             waited_ns,
         })
     }
@@ -316,9 +370,18 @@ impl Timelines {
                 rank.events.iter().filter(|event| matches!(event.kind, TimelineKind::Call(_)));
             let ends = calls.clone().map(|event| rank.span_ns(event).1);
             let begins = rank.begins(&self.arrows, &self.communicators);
-            (begins, ends.max().unwrap_or(0), calls.count() as u64)
+            let kept = rank.header.iterations.iter().flat_map(|iterations| &iterations.kept);
+            let spans = kept.filter_map(|of| {
+                Some((of.number, (rank.ns)(of.begun_ticks), (rank.ns)(of.ended_ticks?)))
+            });
+            let spans: Vec<(u64, u64, u64)> = spans.collect();
+            (begins, ends.max().unwrap_or(0), calls.count() as u64, spans)
         };
-        self.each(&self.ranks, look, |(begins, end, calls)| {
+        self.each(&self.ranks, look, |(begins, end, calls, spans)| {
+            for (number, begun, ended) in spans {
+                let span = all.iterations.entry(number).or_insert((begun, ended));
+                *span = (span.0.min(begun), span.1.max(ended));
+            }
             all.begins.add(begins);
             all.run_ns = all.run_ns.max(end);
             all.calls += calls;
@@ -539,7 +602,7 @@ mod tests {
         }
         let run = Timelines::open(place.path(), &mut Vec::new()).unwrap();
         let limits = WindowLimits { ranks: 2, cells: 2000, cells_of_rank: 5000, messages: 9 };
-        let window = run.window(limits).unwrap();
+        let window = run.windows(limits).unwrap().remove(0);
         // The clock counts from the first barrier.
         assert!(window.from_ns <= 7_000_000 && window.to_ns >= 7_009_500, "{}", window.from_ns);
         assert!((1_990_000..2_300_000).contains(&(window.to_ns - window.from_ns)));

@@ -224,8 +224,8 @@ mod tests {
     use super::*;
 
     /// The size of each message of a stream, as they were gathered in this order of their numbers.
-    fn sizes(gathered: &[(u64, u64)], asked: &[u64]) -> Vec<u64> {
-        let run = |&(first, bytes): &(u64, u64)| SizeRun { first, bytes };
+    fn sizes(gathered: &[(usize, u64)], asked: &[u64]) -> Vec<u64> {
+        let run = |&(first, bytes): &(usize, u64)| SizeRun { first, bytes };
         let knowledge = JobKnowledge {
             communicators: BTreeMap::new(),
             incomplete: 0,
