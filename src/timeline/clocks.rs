@@ -4,7 +4,15 @@
 //! What all bounds together allow are shortest paths in the graph whose nodes are clocks (a system of difference constraints; Cormen
 //! and others, Introduction to Algorithms). The middle of what is left for each clock satisfies all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use gyan_results::{ClockOffsets, MessageDirection, rank_file_name, read_rank};
+
+use super::Timelines;
+use super::arrows::in_stream;
+use super::messages::OwnMessage;
+use super::waits::TimedEvents;
 
 /// Bounds of the differences between clocks, each by its number. `x` is what is added to a time on a clock for one on that of all.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +107,120 @@ impl ClockBounds {
             }
         }
         None
+    }
+}
+
+/// How the clocks of hosts were brought together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum ClockAlignment {
+    OneHost,
+    /// They cannot be compared.
+    Unknown,
+    /// They go so differently that some messages arrive before they were sent.
+    Drifting,
+    /// A time on any of these hosts' clocks differs from that on the first one by at most so much.
+    Within {
+        hosts: usize,
+        error_ns: u64,
+    },
+}
+
+impl Timelines {
+    /// Clocks of several hosts are compared by the collective operations in the profiles, and by the messages between them.
+    pub(super) fn compare_clocks(&mut self) -> io::Result<()> {
+        let names: Vec<String> = self.clocks.keys().cloned().collect();
+        let [first, _, ..] = names.as_slice() else {
+            self.clocks.values_mut().for_each(|clock| *clock = Some(HostClock::default()));
+            return Ok(());
+        };
+        let profiles = self
+            .ranks
+            .iter()
+            .filter_map(|rank| read_rank(&self.directory.join(rank_file_name(*rank))).ok());
+        let offsets = ClockOffsets::of(profiles);
+        let mut of_profiles = ClockBounds::default();
+        for (number, name) in names.iter().enumerate() {
+            if let Some((offset_ns, error_ns)) = offsets.between(name, first) {
+                of_profiles.differs(number, offset_ns, error_ns);
+            }
+        }
+        let of_messages = self.bounds_of_messages()?;
+        let mut all = of_profiles.clone();
+        all.absorb(&of_messages);
+        self.clocks_drift = all.solved(names.len()).is_none();
+        // What contradicts itself is left out: profiles are of the whole run, in which clocks drift apart further.
+        let solved = [of_profiles, of_messages, all]
+            .iter()
+            .filter_map(|bounds| bounds.solved(names.len()))
+            .max_by_key(|clocks| clocks.iter().flatten().count());
+        for (name, clock) in names.into_iter().zip(solved.into_iter().flatten()) {
+            self.clocks.insert(name, clock);
+        }
+        Ok(())
+    }
+
+    /// A message is received after its send began.
+    fn bounds_of_messages(&self) -> io::Result<ClockBounds> {
+        let mut bounds = ClockBounds::default();
+        let clock = |rank: usize| self.clock_numbers.get(rank).copied().unwrap_or(0);
+        let mut sent = self.arrows.times_between(|from, to| clock(from) != clock(to));
+        let streams = sent.streams();
+        if streams.is_empty() {
+            return Ok(bounds);
+        }
+        for direction in [MessageDirection::Sent, MessageDirection::Received] {
+            let mut place = 0;
+            let look = |rank: &TimedEvents| self.times_of_arrows(rank, direction, &streams);
+            self.each(&self.ranks, look, |times| {
+                for (arrow, ns) in times {
+                    let Some((sender, sent_ns)) = sent.get_mut(arrow) else { continue };
+                    match direction {
+                        MessageDirection::Sent => *sent_ns = ns,
+                        MessageDirection::Received if *sent_ns > 0 => {
+                            bounds.was_before((clock(sender), *sent_ns), (clock(place), ns));
+                        }
+                        MessageDirection::Received => {}
+                    }
+                }
+                place += 1;
+            })?;
+        }
+        Ok(bounds)
+    }
+
+    /// When the messages of a rank in these streams were sent, or received, on its clock, in ns: by the number of the arrow.
+    fn times_of_arrows(
+        &self,
+        rank: &TimedEvents,
+        direction: MessageDirection,
+        streams: &BTreeSet<u64>,
+    ) -> Vec<(u64, u64)> {
+        let arrows = self.arrows.of(rank.messages).into_iter();
+        let time = |(message, arrow): (&OwnMessage, Option<u64>)| {
+            let arrow = arrow.filter(|arrow| {
+                message.direction == direction && streams.contains(&in_stream(*arrow).0)
+            })?;
+            let event = rank.events.get(message.arrow_at()?)?;
+            let ticks = match direction {
+                MessageDirection::Sent => event.begun,
+                MessageDirection::Received => event.begun + event.took,
+            };
+            Some((arrow, rank.header.clock.ns(ticks)))
+        };
+        arrows.filter_map(time).collect()
+    }
+
+    /// How the clocks of hosts were brought together.
+    pub(crate) fn alignment(&self) -> ClockAlignment {
+        match self.clocks.len() {
+            0 | 1 => ClockAlignment::OneHost,
+            _ if self.clocks.values().any(Option::is_none) => ClockAlignment::Unknown,
+            _ if self.clocks_drift => ClockAlignment::Drifting,
+            hosts => {
+                let errors = self.clocks.values().flatten().map(|clock| clock.error_ns());
+                ClockAlignment::Within { hosts, error_ns: errors.max().unwrap_or(0) }
+            }
+        }
     }
 }
 

@@ -19,7 +19,8 @@ use gyan_results::{
 };
 use serde::Serialize;
 
-use super::messages::{Arrows, Countable, RankMessages, communicator, in_stream, number};
+use super::arrows::{Arrows, Countable, in_stream};
+use super::messages::{RankMessages, communicator, number};
 use super::parts;
 
 /// Collectives in which it is certain who waits for whom ([`WaitsFor`]). Not those in which each rank has a count of its own: with a

@@ -12,8 +12,9 @@ use gyan_results::TimelineKind;
 use rayon::prelude::*;
 
 use super::messages::RankMessages;
+use super::trace::RankTrace;
 use super::waits::{Begins, CallWait, TimedEvents, WaitState};
-use super::{RankTrace, Timelines, at_a_time, lost};
+use super::{Timelines, at_a_time, lost};
 
 /// How many calls of an average rank the window has.
 const CALLS: u64 = 200;

@@ -6,10 +6,11 @@ use std::io;
 
 use gyan_results::{MessageDirection, TimelineCommunicator, TimelineKind};
 
-use super::super::messages::{Countable, Counted, RankMessages, in_stream, number};
-use super::super::waits::TimedEvents;
-use super::super::{Timelines, communicator_name, lost};
 use super::functions::collective;
+use crate::timeline::arrows::{Countable, Counted, in_stream};
+use crate::timeline::messages::{RankMessages, number};
+use crate::timeline::waits::TimedEvents;
+use crate::timeline::{Timelines, communicator_name, lost};
 
 /// A communicator all of whose ranks are known.
 pub(super) struct ArchiveCommunicator {

@@ -21,8 +21,9 @@ use self::library::{
     ArchiveFile, CALLED_AT, Definition, GroupKind, Paradigm, TreeDomain, UNDEFINED,
 };
 use self::recorded::{RankRecord, RecordedLocation};
-use super::{Timelines, WrittenEvents};
+use super::WrittenEvents;
 use crate::error::Error;
+use crate::timeline::Timelines;
 
 /// What events refer to.
 struct ArchiveReferences {

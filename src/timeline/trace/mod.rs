@@ -1,0 +1,543 @@
+//! What is in a trace, whatever its format: tracks, slices, arrows and the values of variables, rank by rank.
+
+mod chrome;
+mod limited;
+mod otf2;
+mod perfetto;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, Seek};
+
+use gyan_results::{
+    MessageDirection, Series, SeriesColumn, TimelineEvent, TimelineHeader, TimelineKind,
+    TimelinePeer, rank_file_name, read_rank,
+};
+use rayon::prelude::*;
+
+use self::chrome::ChromeEvents;
+use self::limited::LimitedFile;
+use self::perfetto::Packets;
+use super::messages::{self, OwnMessage, RankMessages};
+use super::{EventsPart, Timelines, at_a_time, communicator_name, parts};
+
+/// Something that slices are on, or the course of a variable.
+struct Track {
+    id: u64,
+    name: String,
+    parent: Option<u64>,
+    /// Its place among those of its parent.
+    order: u64,
+    host: String,
+    /// None for a host or a rank.
+    thread: Option<u32>,
+    is_counter: bool,
+}
+
+/// A call or a phase.
+struct Slice<'a> {
+    track: u64,
+    thread: u32,
+    name: &'a str,
+    begun_ns: u64,
+    ended_ns: u64,
+    /// None of a phase, and of a call that names none.
+    communicator: Option<SliceCommunicator<'a>>,
+    /// The other rank or the root.
+    peer: TimelinePeer,
+    /// As [`TimelineEvent::tag`].
+    tag: i32,
+    bytes: u64,
+    /// 0 for none.
+    request: u32,
+    /// The line that it was called from.
+    place: Option<&'a str>,
+    /// What it does with messages that have an arrow.
+    messages: Vec<SliceMessage>,
+    /// What else it says, each with a name.
+    numbers: Vec<(&'static str, u64)>,
+}
+
+#[derive(Clone, Copy)]
+struct SliceCommunicator<'a> {
+    name: &'a str,
+    /// That its ranks agree on.
+    number: Option<u64>,
+}
+
+/// What a call does with a message.
+#[derive(Clone, Copy)]
+struct SliceMessage {
+    part: MessagePart,
+    /// The number of the message, which both of its ranks have.
+    arrow: u64,
+    /// The other rank in the communicator, the tag, and the number of the communicator.
+    peer: u32,
+    tag: i32,
+    communicator: u64,
+    /// That its sender handed to MPI; 0 where it is received.
+    bytes: u64,
+    /// A number that no other message of the rank has, if another call completes the message.
+    request: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum MessagePart {
+    Sent,
+    /// The send was completed by this call, and begun by another one.
+    SendCompleted,
+    /// The receive was posted by this call, and is completed by another one.
+    Posted,
+    Received,
+}
+
+impl<'a> Slice<'a> {
+    /// One that says nothing else.
+    fn new(track: u64, thread: u32, name: &'a str, [begun_ns, ended_ns]: [u64; 2]) -> Slice<'a> {
+        Slice {
+            track,
+            thread,
+            name,
+            begun_ns,
+            ended_ns,
+            communicator: None,
+            peer: TimelinePeer::None,
+            tag: TimelineEvent::NO_TAG,
+            bytes: 0,
+            request: 0,
+            place: None,
+            messages: Vec::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    fn arguments(&self) -> Vec<(&'static str, Argument<'a>)> {
+        let mut arguments = Vec::new();
+        if let Some(communicator) = self.communicator {
+            arguments.push(("communicator", Argument::Text(communicator.name)));
+        }
+        match self.peer {
+            TimelinePeer::None => {}
+            TimelinePeer::Null => arguments.push(("peer", Argument::Text("MPI_PROC_NULL"))),
+            TimelinePeer::Any => arguments.push(("peer", Argument::Text("MPI_ANY_SOURCE"))),
+            TimelinePeer::Rank(rank) => arguments.push(("peer", Argument::Number(rank.into()))),
+        }
+        match self.tag {
+            TimelineEvent::NO_TAG => {}
+            -1 => arguments.push(("tag", Argument::Text("MPI_ANY_TAG"))),
+            tag => arguments.push(("tag", Argument::Number(tag.into()))),
+        }
+        if self.bytes > 0 {
+            let bytes = i64::try_from(self.bytes).unwrap_or(i64::MAX);
+            arguments.push(("bytes", Argument::Number(bytes)));
+        }
+        if self.request != 0 {
+            arguments.push(("request", Argument::Number(self.request.into())));
+        }
+        if let Some(place) = self.place {
+            arguments.push(("called at", Argument::Text(place)));
+        }
+        let number = |number: u64| Argument::Number(i64::try_from(number).unwrap_or(i64::MAX));
+        arguments.extend(self.numbers.iter().map(|(name, of)| (*name, number(*of))));
+        arguments
+    }
+
+    /// The arrows that begin or end in it.
+    fn arrows(&self, part: MessagePart) -> impl Iterator<Item = u64> {
+        let messages = self.messages.iter().filter(move |message| message.part == part);
+        messages.map(|message| message.arrow)
+    }
+}
+
+enum Argument<'a> {
+    Number(i64),
+    Text(&'a str),
+}
+
+/// Writes the trace of a rank.
+trait TraceWriter {
+    fn track(&mut self, track: &Track);
+    fn slice(&mut self, slice: &Slice);
+    /// The variable of this track has this value from a time on, in ns.
+    fn value(&mut self, track: &Track, ns: u64, value: f64);
+}
+
+/// Variables of a rank are on tracks beyond those, so many at most.
+const COUNTERS: u32 = 512;
+const COUNTERS_AT_MOST: usize = 64;
+
+/// The threads of a rank's phases and iterations, beyond those of calls.
+const PHASES: u32 = 256;
+const ITERATIONS: u32 = 257;
+
+/// What was written.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct WrittenEvents {
+    /// Calls that are not in the file because of its limit.
+    pub(crate) left_out: u64,
+    pub(crate) calls: u64,
+    pub(crate) lost: u64,
+    pub(crate) received: u64,
+    pub(crate) arrows: u64,
+}
+
+impl WrittenEvents {
+    fn plus(self, other: WrittenEvents) -> WrittenEvents {
+        WrittenEvents {
+            left_out: self.left_out + other.left_out,
+            calls: self.calls + other.calls,
+            lost: self.lost + other.lost,
+            received: self.received + other.received,
+            arrows: self.arrows + other.arrows,
+        }
+    }
+}
+
+impl Timelines {
+    /// Writes the trace in one of the formats that are one file. As many of the earliest calls are left out as it takes to make that
+    /// no larger than `limit`, in bytes.
+    pub(crate) fn write(
+        &mut self,
+        file: &mut File,
+        is_json: bool,
+        limit: Option<u64>,
+    ) -> io::Result<WrittenEvents> {
+        let mut share = 1.0;
+        loop {
+            file.set_len(0)?;
+            file.rewind()?;
+            let mut out = LimitedFile::new(file, limit, self.ranks.len());
+            let written = self.write_once(&mut out, is_json);
+            let Some(too_large) = out.too_large() else {
+                out.flush()?;
+                return written;
+            };
+            // A little less than would fit, as ranks differ.
+            share *= (0.95 / too_large).min(0.95);
+            if share < 1e-6 {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the limit is too small"));
+            }
+            self.keep_latest(share);
+        }
+    }
+
+    fn write_once(&self, out: &mut LimitedFile, is_json: bool) -> io::Result<WrittenEvents> {
+        if !is_json {
+            let start = |rank| Packets::new(u64::from(rank) + 1);
+            return self.each_rank(start, |packets| out.put_rank(&packets.into_bytes()));
+        }
+        out.put(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
+        let put = |events: ChromeEvents| out.put_rank(&events.into_bytes());
+        let written = self.each_rank(ChromeEvents::new, put)?;
+        // Without a comma behind the last event.
+        out.put(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
+        Ok(written)
+    }
+
+    /// Leaves out all but the latest share of the events.
+    fn keep_latest(&mut self, share: f64) {
+        let time = |&(rank, ns, events): &(usize, u64, f64)| {
+            (self.on_first_clock(self.clock_of(rank), ns) - self.origin_ns, events)
+        };
+        let mut times: Vec<(i128, f64)> = self.sampled.iter().map(time).collect();
+        times.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        let mut left = share * times.iter().map(|(_, events)| events).sum::<f64>();
+        let first = times.into_iter().find(|(_, events)| {
+            left -= events;
+            left <= 0.0
+        });
+        self.from_ns = first.and_then(|(ns, _)| u64::try_from(ns).ok()).unwrap_or(0);
+    }
+
+    fn clock_of(&self, rank: usize) -> &str {
+        let number = self.clock_numbers.get(rank).copied().unwrap_or(0);
+        self.clocks.keys().nth(number).map_or("", String::as_str)
+    }
+
+    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks.
+    fn each_rank<W: TraceWriter + Send>(
+        &self,
+        start: impl Fn(u32) -> W + Sync,
+        mut put: impl FnMut(W) -> io::Result<()>,
+    ) -> io::Result<WrittenEvents> {
+        let mut sum = WrittenEvents::default();
+        for ranks in self.ranks.chunks(at_a_time()) {
+            let parts: Vec<io::Result<(W, WrittenEvents)>> =
+                ranks.par_iter().map(|rank| self.part(*rank, start(*rank))).collect();
+            for part in parts {
+                let (writer, written) = part?;
+                put(writer)?;
+                sum = sum.plus(written);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The trace of one rank.
+    fn part<W: TraceWriter>(&self, rank: u32, mut out: W) -> io::Result<(W, WrittenEvents)> {
+        let (header, events) = self.read(rank)?;
+        let trace = RankTrace::new(self, &header);
+        let parts = parts(&header, &events);
+        let shown: Vec<&EventsPart> =
+            parts.iter().filter(|part| self.shows(part.iteration)).collect();
+        trace.tracks(&mut out, &shown);
+        let mut written = WrittenEvents::default();
+        for part in shown {
+            written = written.plus(trace.slices(&mut out, part));
+        }
+        let profile = read_rank(&self.directory.join(rank_file_name(rank))).ok();
+        if let Some(series) = profile.and_then(|profile| profile.series) {
+            trace.counters(&mut out, &series);
+        }
+        Ok((out, written))
+    }
+}
+
+/// The trace of one rank.
+pub(super) struct RankTrace<'a> {
+    run: &'a Timelines,
+    header: &'a TimelineHeader,
+    /// The line of each call site.
+    pub(super) places: HashMap<u16, &'a str>,
+    /// The names of communicators.
+    communicators: Vec<String>,
+}
+
+impl<'a> RankTrace<'a> {
+    pub(super) fn new(run: &'a Timelines, header: &'a TimelineHeader) -> RankTrace<'a> {
+        let places = header.sites.iter().filter_map(|(number, site)| {
+            let object = header.load_map.get(site.object?)?;
+            let key = (object.path.clone(), object.build_id.clone(), site.address);
+            Some((*number, run.places.get(&key)?.as_str()))
+        });
+        let communicators = header.communicators.iter().map(communicator_name).collect();
+        RankTrace { run, header, places: places.collect(), communicators }
+    }
+
+    /// The track of a rank, or of one of its threads.
+    fn id(&self, thread: u32) -> u64 {
+        ((u64::from(self.header.rank) + 1) << 16) + u64::from(thread) + 1
+    }
+
+    fn tracks(&self, out: &mut dyn TraceWriter, parts: &[&EventsPart]) {
+        let host = self.run.hosts.iter().position(|host| *host == self.header.host).unwrap_or(0);
+        let host_id = 1 << 60 | host as u64;
+        let of_host = self.header.host.clone();
+        let track = |id, name: String, parent, order, thread| Track {
+            id,
+            name,
+            parent,
+            order,
+            host: of_host.clone(),
+            thread,
+            is_counter: false,
+        };
+        out.track(&track(host_id, of_host.clone(), None, host as u64, None));
+        let rank = self.header.rank;
+        let rank_id = self.id(0) - 1;
+        out.track(&track(rank_id, format!("rank {rank}"), Some(host_id), rank.into(), None));
+        let events = parts.iter().flat_map(|part| part.events);
+        let mut threads: BTreeSet<u32> = events
+            .map(|event| match event.kind {
+                TimelineKind::Phase => PHASES,
+                _ => u32::from(event.thread),
+            })
+            .collect();
+        let iterations = || parts.iter().filter_map(|part| part.iteration);
+        threads.extend(iterations().filter(|of| of.phase != 0).map(|_| PHASES));
+        threads.extend(iterations().map(|_| ITERATIONS));
+        for thread in threads {
+            let name = match thread {
+                PHASES => "phases".to_owned(),
+                ITERATIONS => "iterations".to_owned(),
+                0 => "MPI".to_owned(),
+                255 => "MPI of further threads".to_owned(),
+                thread => format!("MPI of thread {thread}"),
+            };
+            // Above the calls.
+            let order = match thread {
+                ITERATIONS => 0,
+                PHASES => 1,
+                thread => u64::from(thread) + 2,
+            };
+            out.track(&track(self.id(thread), name, Some(rank_id), order, Some(thread)));
+        }
+    }
+
+    fn ns(&self, ticks: u64) -> u64 {
+        self.run.ns(self.header, ticks)
+    }
+
+    /// The variables that were sampled over time, as far as they are not always zero.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn counters(&self, out: &mut dyn TraceWriter, series: &Series) {
+        let clock = &self.header.clock;
+        // A reading is the mean of the time since the one before.
+        let begins = std::iter::once(&0.0).chain(&series.end_s).map(|begin_s| {
+            let ns = clock.origin_ns.saturating_add((begin_s * 1e9) as u64);
+            self.run.since_origin(&clock.host, ns)
+        });
+        let begins: Vec<u64> = begins.collect();
+        let is_seen =
+            |column: &&SeriesColumn| column.max.iter().flatten().any(|value| *value != 0.0);
+        let columns = series.columns.iter().filter(is_seen).take(COUNTERS_AT_MOST);
+        for (thread, column) in (COUNTERS..).zip(columns) {
+            let object = column.object.as_ref().map(|object| format!(" of {object}"));
+            let track = Track {
+                id: self.id(thread),
+                name: column.name.clone() + &object.unwrap_or_default(),
+                parent: Some(self.id(0) - 1),
+                order: thread.into(),
+                host: self.header.host.clone(),
+                thread: Some(thread),
+                is_counter: true,
+            };
+            out.track(&track);
+            for (begun_ns, value) in begins.iter().zip(&column.mean) {
+                if let Some(value) = value.filter(|_| *begun_ns >= self.run.from_ns) {
+                    out.value(&track, *begun_ns, value);
+                }
+            }
+        }
+    }
+
+    /// By event, what its call does with messages that have an arrow.
+    fn messages(
+        &self,
+        messages: &RankMessages,
+        events: &[TimelineEvent],
+        written: &mut WrittenEvents,
+    ) -> HashMap<usize, Vec<SliceMessage>> {
+        let mut all: HashMap<usize, Vec<SliceMessage>> = HashMap::new();
+        for (number, (message, arrow)) in (1..).zip(self.run.arrows.of(messages)) {
+            let call = message.arrow_at().and_then(|at| events.get(at));
+            if call.is_some_and(|call| self.is_left_out(call)) {
+                continue;
+            }
+            let is_received = message.direction == MessageDirection::Received;
+            written.received += u64::from(is_received);
+            let Some(arrow) = arrow else { continue };
+            let OwnMessage { begun_in, ended_in, .. } = *message;
+            let ends_later = ended_in.filter(|ended_in| *ended_in != begun_in);
+            let part = |part| SliceMessage {
+                part,
+                arrow,
+                peer: message.peer(),
+                tag: message.tag(),
+                communicator: message.communicator(),
+                bytes: message.bytes,
+                request: ends_later.map(|_| number),
+            };
+            let mut put = |event: usize, kind| all.entry(event).or_default().push(part(kind));
+            if is_received {
+                let Some(ended_in) = ended_in else { continue };
+                written.arrows += 1;
+                if ends_later.is_some() {
+                    put(begun_in, MessagePart::Posted);
+                }
+                put(ended_in, MessagePart::Received);
+            } else {
+                put(begun_in, MessagePart::Sent);
+                if let Some(ended_in) = ends_later {
+                    put(ended_in, MessagePart::SendCompleted);
+                }
+            }
+        }
+        all
+    }
+
+    fn slices(&self, out: &mut dyn TraceWriter, part: &EventsPart) -> WrittenEvents {
+        let events = part.events;
+        let messages = RankMessages::of(self.header, events);
+        let unknown = messages.unknown_receives() as u64;
+        let mut written =
+            WrittenEvents { received: unknown, lost: part.lost, ..WrittenEvents::default() };
+        let mut by_call = self.messages(&messages, events, &mut written);
+        for (at, event) in events.iter().enumerate() {
+            let TimelineKind::Call(function) = event.kind else { continue };
+            if self.is_left_out(event) {
+                written.left_out += 1;
+                continue;
+            }
+            written.calls += 1;
+            let messages = by_call.remove(&at).unwrap_or_default();
+            out.slice(&Slice { messages, ..self.call(function, event) });
+        }
+        self.phases(out, part);
+        self.iteration(out, part);
+        written
+    }
+
+    fn is_left_out(&self, event: &TimelineEvent) -> bool {
+        self.run.from_ns > 0 && self.ns(event.begun + event.took) < self.run.from_ns
+    }
+
+    fn phases(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        // In which phase its first event was is known if that was not overwritten.
+        let whole = part.iteration.filter(|_| part.lost == 0);
+        let first = part.first().unwrap_or(0);
+        let mut since = whole.map_or(first, |iteration| iteration.begun_ticks);
+        let mut now = whole.map(|iteration| iteration.phase as usize);
+        for event in part.events.iter().filter(|event| event.kind == TimelineKind::Phase) {
+            self.phase(out, event.request as usize, since, event.begun);
+            since = event.begun;
+            now = Some(event.site.into());
+        }
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        let ended = part.iteration.and_then(|iteration| iteration.ended_ticks).or(last);
+        if let Some(phase) = now {
+            self.phase(out, phase, since, ended.unwrap_or(since));
+        }
+    }
+
+    /// Marks an iteration.
+    fn iteration(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
+        let Some(iteration) = part.iteration else { return };
+        let run = self.run.iterations.as_ref();
+        let Some(name) = run.and_then(|run| run.name(iteration)) else { return };
+        let last = part.events.iter().map(|event| event.begun + event.took).max();
+        // Where there was no iteration, nothing says when that began.
+        let begun = if iteration.number == 0 { part.first() } else { Some(iteration.begun_ticks) };
+        let begun_ns = self.ns(begun.unwrap_or(0));
+        let ended_ns = self.ns(iteration.ended_ticks.or(last).unwrap_or(0)).max(begun_ns);
+        out.slice(&Slice {
+            numbers: vec![
+                ("iteration", iteration.number),
+                ("duration in ns", ended_ns - begun_ns),
+                ("earlier events lost", iteration.lost),
+            ],
+            ..Slice::new(self.id(ITERATIONS), ITERATIONS, &name, [begun_ns, ended_ns])
+        });
+    }
+
+    fn phase(&self, out: &mut dyn TraceWriter, phase: usize, since: u64, until: u64) {
+        let name = self.header.phases.get(phase).map_or("", String::as_str);
+        let (begun_ns, ended_ns) = (self.ns(since).max(self.run.from_ns), self.ns(until));
+        if name.is_empty() || until <= since || ended_ns < begun_ns {
+            return;
+        }
+        out.slice(&Slice::new(self.id(PHASES), PHASES, name, [begun_ns, ended_ns]));
+    }
+
+    fn call(&self, function: u16, event: &TimelineEvent) -> Slice<'_> {
+        let header = self.header;
+        let name = header.functions.get(usize::from(function)).map_or("?", String::as_str);
+        let communicator = usize::from(event.communicator).checked_sub(1).map(|at| {
+            let number = header.communicators.get(at).and_then(|known| known.number.as_deref());
+            let name = self.communicators.get(at).map_or("", String::as_str);
+            SliceCommunicator { name, number: number.and_then(messages::number) }
+        });
+        let begun_ns = self.ns(event.begun);
+        let ended_ns = self.ns(event.begun + event.took).max(begun_ns);
+        let thread = event.thread.into();
+        Slice {
+            communicator,
+            peer: event.peer,
+            tag: event.tag,
+            bytes: event.bytes,
+            request: event.request,
+            place: self.places.get(&event.site).copied(),
+            ..Slice::new(self.id(thread), thread, name, [begun_ns, ended_ns])
+        }
+    }
+}
