@@ -17,6 +17,7 @@ mod tests;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -31,7 +32,7 @@ use crate::stacks::StackReader;
 use crate::symbols::{StackFrame, Symbols};
 pub(crate) use pace::{Pace, PaceKeeper, RankPace};
 use sentences::Sentences;
-pub(crate) use stall::{Stall, stall, unseen};
+pub(crate) use stall::{STALL_FILE, Stall, stall, unseen};
 pub(crate) use starting::{Starting, has_begun, starting};
 #[cfg(test)]
 pub(crate) use tests::call as a_call;
@@ -86,7 +87,10 @@ fn look_at(
     if is_over {
         looked = directory.last_heard()?;
         let last = ranks.iter().max_by_key(|rank| rank.ended_ms).cloned();
-        let died = |rank: &RankDoing| last.as_ref().is_some_and(|last| died_before(rank, last));
+        let stalled_ms = stalled_ms(directory, &job);
+        let died = |rank: &RankDoing| {
+            last.as_ref().is_some_and(|last| died_before(rank, last, stalled_ms))
+        };
         for rank in ranks.iter_mut().filter(|rank| !died(rank)) {
             rank.doing = match &rank.doing {
                 Doing::Gone(Some(now)) => Doing::Still(now.clone()),
@@ -107,14 +111,29 @@ pub(crate) fn ms_since_1970(time: SystemTime) -> u64 {
     u64::try_from(since).unwrap_or(u64::MAX)
 }
 
-/// Whether a rank ended by itself, before others were ended. `last`: the one that ended last.
-fn died_before(rank: &RankDoing, last: &RankDoing) -> bool {
+/// When `gyan run --stall` found that this job does not go on, in milliseconds since 1970; none if it did not.
+fn stalled_ms(directory: &Directory, job: &str) -> Option<u64> {
+    let text = fs::read(directory.path.join(STALL_FILE)).ok()?;
+    let then: JobNow = serde_json::from_slice(&text).ok()?;
+    (then.job == job).then_some(then.looked_ms)
+}
+
+/// Whether a rank ended by itself, before others were ended. `last`: the one that ended last. `stalled_ms`: since when it is known
+/// that the job does not go on; whoever is killed later was ended for that, however long it takes to end all.
+fn died_before(rank: &RankDoing, last: &RankDoing, stalled_ms: Option<u64>) -> bool {
     if rank.ended_from == Some(EndedFrom::OutOfMemory) {
         return true;
     }
     if let Some(signal) = &rank.ended_by {
         if killed::is_crash(signal) || killed::is_request(signal) {
             return killed::is_crash(signal);
+        }
+        if rank
+            .ended_ms
+            .zip(stalled_ms)
+            .is_some_and(|(ended_ms, stalled_ms)| ended_ms >= stalled_ms)
+        {
+            return false;
         }
         if last.ended_by.as_ref().is_some_and(|last| last != signal) {
             return true;

@@ -35,6 +35,9 @@ pub(crate) fn unseen(directory: &Directory) -> Option<String> {
     Some(format!("rank {} cannot be seen: {first}", ranges(&blind)))
 }
 
+/// What every rank did then, in the run directory, as `JobNow`.
+pub(crate) const STALL_FILE: &str = "stall.json";
+
 /// None while the job goes on, or has not stood still for `span`. `awake_ms`: what was still then counts from then, in
 /// milliseconds since 1970.
 pub(crate) fn stall(now: &JobNow, span: Duration, awake_ms: u64) -> Option<Stall> {

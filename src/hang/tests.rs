@@ -332,3 +332,20 @@ fn a_transfer_that_takes_long_is_no_mismatch() {
     let gone = cause_of(vec![late(6, None), late(6, None), Doing::Gone(None)]);
     assert_eq!(gone, Some((HangKind::Gone, vec![2])));
 }
+
+#[test]
+fn whoever_is_killed_after_the_job_stood_still_did_not_end_by_itself() {
+    let ended = |rank, signal: &str, ended_ms| RankDoing {
+        ended_by: Some(signal.into()),
+        ended_ms: Some(ended_ms),
+        ..RankDoing::new(rank, "n1", Doing::Gone(None))
+    };
+    let last = ended(0, "SIGKILL", NOW_MS + 80_000);
+    let died = |of: &RankDoing, stalled_ms| died_before(of, &last, stalled_ms);
+    let killed = ended(1, "SIGKILL", NOW_MS);
+    assert!(died(&killed, None));
+    assert!(!died(&killed, Some(NOW_MS - 1_000)));
+    // It had been killed before that.
+    assert!(died(&killed, Some(NOW_MS + 1_000)));
+    assert!(died(&ended(1, "SIGSEGV", NOW_MS), Some(NOW_MS - 1_000)));
+}

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{RunOptions, TIMELINE_SIZE};
 use crate::commands::report;
 use crate::error::Error;
+use crate::hang::STALL_FILE;
 use crate::input::directory::{self, Directory};
 use crate::input::source::Source;
 use crate::launch::launcher::{self, Launcher};
@@ -334,7 +335,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
         ));
     }
     let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
-    let stalls = [output.join(stall::FILE)];
+    let stalls = [output.join(STALL_FILE)];
     let timelines = crate::timeline::files_in(output);
     let summaries = iter::once(summary(output))
         .chain(stalls)

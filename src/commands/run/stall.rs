@@ -12,15 +12,13 @@ use gyan_results::{JobNow, write_json};
 use super::relative;
 use crate::cli::{RunOptions, parse_span};
 use crate::error::Error;
-use crate::hang::{self, Stall, Starting};
+use crate::hang::{self, STALL_FILE, Stall, Starting};
 use crate::input::directory::Directory;
 use crate::launch::{keepers, ranks, wait};
 use crate::stacks::WhichThreads;
 use crate::words::seconds;
 use crate::{output, say};
 
-/// What is known when it stands still, in the run directory.
-pub(super) const FILE: &str = "stall.json";
 /// What `--stall-kill` alone means.
 const SPAN: Duration = Duration::from_secs(60);
 /// Less is not known for sure.
@@ -119,7 +117,7 @@ impl StallWatch {
         say::warn(format_args!("the job has not gone on for {time}: {sentence}{more}"));
         // No rank may have made it yet; what is wrong with it is said below.
         let _ = DirBuilder::new().recursive(true).mode(super::mode()).create(directory);
-        let file = directory.join(FILE);
+        let file = directory.join(STALL_FILE);
         if let Err(error) = output::to_file(&file, true, |out| write_json(out, now)) {
             say::warn(error);
         }
