@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    TimelineCommunicator, TimelineEvent, TimelineHeader, TimelineIteration, TimelineSelection,
-    parse_timeline, rank_of_timeline_name, timeline_file_name,
+    TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader, TimelineIteration,
+    TimelineSelection, parse_timeline, rank_of_timeline_name, timeline_file_name,
 };
 
 use self::arrows::Arrows;
@@ -143,6 +143,26 @@ fn parts<'a>(header: &'a TimelineHeader, events: &'a [TimelineEvent]) -> Vec<Eve
     iterations.kept.iter().map(part).collect()
 }
 
+/// How times of a rank become times of the run.
+#[derive(Clone, Copy)]
+struct RankClock<'a> {
+    clock: &'a TimelineClock,
+    host: HostClock,
+    origin_ns: i128,
+}
+
+impl RankClock<'_> {
+    /// A time in ticks, in ns after the first event of the run.
+    fn ns(&self, ticks: u64) -> u64 {
+        self.since_origin(self.clock.ns(ticks))
+    }
+
+    /// The same of a time in ns on the clock of the host.
+    fn since_origin(&self, ns: u64) -> u64 {
+        u64::try_from(self.host.on_first(ns) - self.origin_ns).unwrap_or(0)
+    }
+}
+
 impl Timelines {
     /// Reads all timelines once. `bad`: those that cannot be read, and why.
     pub(crate) fn open(directory: &Path, bad: &mut Vec<String>) -> Result<Timelines, Error> {
@@ -245,14 +265,9 @@ impl Timelines {
         self.clocks.get(clock).copied().flatten().unwrap_or_default().on_first(ns)
     }
 
-    /// A time of a rank, in ns after the first event of the run.
-    fn ns(&self, header: &TimelineHeader, ticks: u64) -> u64 {
-        self.since_origin(&header.clock.host, header.clock.ns(ticks))
-    }
-
-    /// A time on a clock, in ns after the first event of the run.
-    fn since_origin(&self, clock: &str, ns: u64) -> u64 {
-        u64::try_from(self.on_first_clock(clock, ns) - self.origin_ns).unwrap_or(0)
+    fn rank_clock<'a>(&self, header: &'a TimelineHeader) -> RankClock<'a> {
+        let host = self.clocks.get(&header.clock.host).copied().flatten().unwrap_or_default();
+        RankClock { clock: &header.clock, host, origin_ns: self.origin_ns }
     }
 
     /// Finds the lines of the call sites of a rank.

@@ -240,7 +240,8 @@ impl Timelines {
             let seen = ranks.par_iter().map(|rank| {
                 let (header, events) = self.read(*rank)?;
                 let messages = RankMessages::of(&header, &events);
-                let ns = |ticks| self.ns(&header, ticks);
+                let clock = self.rank_clock(&header);
+                let ns = |ticks| clock.ns(ticks);
                 Ok(look(&TimedEvents {
                     header: &header,
                     events: &events,

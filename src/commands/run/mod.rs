@@ -249,6 +249,11 @@ fn show(output: &Path, options: &RunOptions, code: u8) {
             say::tell(format_args!(
                 "\nprofiles in {directory}; a page of them: gyan open {directory}\nmore: gyan report --findings {directory} (also --sites, --variables, --all)"
             ));
+            if !crate::timeline::files_in(output).is_empty() {
+                say::tell(format_args!(
+                    "which calls waited: gyan timeline {directory}; for a viewer: gyan timeline {directory} -o {directory}.pftrace"
+                ));
+            }
         }
         Err(error) => say::warn(error),
     }

@@ -19,7 +19,7 @@ use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
 use super::messages::{self, OwnMessage, RankMessages};
-use super::{EventsPart, Timelines, at_a_time, communicator_name, parts};
+use super::{EventsPart, RankClock, Timelines, at_a_time, communicator_name, parts};
 
 /// Something that slices are on, or the course of a variable.
 struct Track {
@@ -297,6 +297,7 @@ impl Timelines {
 pub(super) struct RankTrace<'a> {
     run: &'a Timelines,
     header: &'a TimelineHeader,
+    clock: RankClock<'a>,
     /// The line of each call site.
     pub(super) places: HashMap<u16, &'a str>,
     /// The names of communicators.
@@ -311,7 +312,8 @@ impl<'a> RankTrace<'a> {
             Some((*number, run.places.get(&key)?.as_str()))
         });
         let communicators = header.communicators.iter().map(communicator_name).collect();
-        RankTrace { run, header, places: places.collect(), communicators }
+        let clock = run.rank_clock(header);
+        RankTrace { run, header, clock, places: places.collect(), communicators }
     }
 
     /// The track of a rank, or of one of its threads.
@@ -365,7 +367,7 @@ impl<'a> RankTrace<'a> {
     }
 
     fn ns(&self, ticks: u64) -> u64 {
-        self.run.ns(self.header, ticks)
+        self.clock.ns(ticks)
     }
 
     /// The variables that were sampled over time, as far as they are not always zero.
@@ -375,7 +377,7 @@ impl<'a> RankTrace<'a> {
         // A reading is the mean of the time since the one before.
         let begins = std::iter::once(&0.0).chain(&series.end_s).map(|begin_s| {
             let ns = clock.origin_ns.saturating_add((begin_s * 1e9) as u64);
-            self.run.since_origin(&clock.host, ns)
+            self.clock.since_origin(ns)
         });
         let begins: Vec<u64> = begins.collect();
         let is_seen =

@@ -350,7 +350,17 @@ impl ArchiveFile {
     }
 
     fn write_event(&self, writer: Handle, time: u64, event: &ArchiveEvent) -> c_int {
+        type MessageFn = fn(&OtfFunctions, Handle, Handle, u64, u32, u32, u32, u64) -> c_int;
+        type RequestFn = fn(&OtfFunctions, Handle, Handle, u64, u32, u32, u32, u64, u64) -> c_int;
         let Self { functions, attributes, .. } = self;
+        let message_event = |write: MessageFn, message: &ArchiveMessage| {
+            let ArchiveMessage { peer, communicator, tag, bytes } = *message;
+            write(functions, writer, null_mut(), time, peer, communicator, tag, bytes)
+        };
+        let requested_event = |write: RequestFn, message: &ArchiveMessage, request| {
+            let ArchiveMessage { peer, communicator, tag, bytes } = *message;
+            write(functions, writer, null_mut(), time, peer, communicator, tag, bytes, request)
+        };
         match *event {
             ArchiveEvent::Enter { region, called_at } => {
                 if let Some(text) = called_at {
@@ -359,23 +369,11 @@ impl ArchiveFile {
                 functions.enter(writer, *attributes, time, region)
             }
             ArchiveEvent::Leave { region } => functions.leave(writer, null_mut(), time, region),
-            ArchiveEvent::Send { message, request } => {
-                let ArchiveMessage { peer, communicator, tag, bytes } = message;
-                match request {
-                    None => {
-                        functions.send(writer, null_mut(), time, peer, communicator, tag, bytes)
-                    }
-                    Some(request) => functions.isend(
-                        writer,
-                        null_mut(),
-                        time,
-                        peer,
-                        communicator,
-                        tag,
-                        bytes,
-                        request,
-                    ),
-                }
+            ArchiveEvent::Send { message, request: None } => {
+                message_event(OtfFunctions::send, &message)
+            }
+            ArchiveEvent::Send { message, request: Some(request) } => {
+                requested_event(OtfFunctions::isend, &message, request)
             }
             ArchiveEvent::SendCompleted { request } => {
                 functions.isend_complete(writer, null_mut(), time, request)
@@ -383,23 +381,11 @@ impl ArchiveFile {
             ArchiveEvent::Posted { request } => {
                 functions.irecv_request(writer, null_mut(), time, request)
             }
-            ArchiveEvent::Received { message, request } => {
-                let ArchiveMessage { peer, communicator, tag, bytes } = message;
-                match request {
-                    None => {
-                        functions.recv(writer, null_mut(), time, peer, communicator, tag, bytes)
-                    }
-                    Some(request) => functions.irecv(
-                        writer,
-                        null_mut(),
-                        time,
-                        peer,
-                        communicator,
-                        tag,
-                        bytes,
-                        request,
-                    ),
-                }
+            ArchiveEvent::Received { message, request: None } => {
+                message_event(OtfFunctions::recv, &message)
+            }
+            ArchiveEvent::Received { message, request: Some(request) } => {
+                requested_event(OtfFunctions::irecv, &message, request)
             }
             ArchiveEvent::CollectiveBegin => functions.collective_begin(writer, null_mut(), time),
             ArchiveEvent::CollectiveEnd { operation, communicator, root, sent, received } => {
