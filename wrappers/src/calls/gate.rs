@@ -30,7 +30,7 @@ const WATCHED: u8 = 5;
 /// The same for THREADED.
 const THREADED_WATCHED: u8 = 6;
 /// Like WATCHED, but all calls are recorded: each takes a path on which it is.
-const RECORDED: u8 = 9;
+pub(crate) const RECORDED: u8 = 9;
 /// The same for THREADED.
 const THREADED_RECORDED: u8 = 10;
 /// Like OPEN, WATCHED or RECORDED, while the program's own code up to its next call is timed, whatever it calls.
@@ -379,6 +379,13 @@ fn fast_after_gap(function: Function, records: bool) -> Fast {
 #[inline]
 pub(crate) fn enter_counted(function: Function) -> Inside {
     Inside::enter(OPEN, function)
+}
+
+/// Enters and counts a call of `function` whose entry point has found that calls are recorded; none if it is due for timing.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn enter_recorded(function: Function) -> Option<Inside> {
+    ledger::alone().count_unless_due(function).then(|| Inside::enter(RECORDED, function))
 }
 
 /// The answer of a frame's personality routine when there is nothing to catch (`_URC_CONTINUE_UNWIND`).

@@ -11,6 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::mpi::functions::Function;
+use crate::mpi::handles::position;
 use crate::sys::lookup::spread;
 
 /// How many operations are kept.
@@ -55,28 +56,6 @@ pub(crate) const fn kind(function: Function, in_fortran: bool) -> usize {
     (function.0 + 1) | (in_fortran as usize) << FORTRAN_BIT
 }
 const FORTRAN_BIT: u32 = 16;
-
-/// The position of the argument with this name.
-pub(crate) const fn position(names: &[&str], wanted: &str) -> Option<usize> {
-    let mut at = 0;
-    let mut rest = names;
-    while let [name, others @ ..] = rest {
-        if is_same(name.as_bytes(), wanted.as_bytes()) {
-            return Some(at);
-        }
-        rest = others;
-        at += 1;
-    }
-    None
-}
-
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    match (one, other) {
-        ([], []) => true,
-        ([first, one @ ..], [same, other @ ..]) => *first == *same && is_same(one, other),
-        _ => false,
-    }
-}
 
 /// The positions of the arguments of a function that starts an operation, or prepares one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

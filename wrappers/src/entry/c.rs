@@ -340,6 +340,25 @@ macro_rules! fast {
             fn slow($($arg: $type),*) -> Int => from_c(ENTRY)
         }
 
+        /// Continues after the entrance, which has left where the return address is, while calls are recorded.
+        #[cfg(target_arch = "x86_64")]
+        #[inline(never)]
+        extern "C-unwind" fn recorded($($arg: $type),*) -> Int {
+            let words = [$(Argument::word($arg)),*];
+            // SAFETY: the arguments of this call, which are those of the row.
+            let arguments = unsafe { Arguments::new(Language::C, &words) };
+            let messages = match MESSAGE {
+                Some(at) if $crate::observe::streams::is_on() => match at.is_from_any(arguments) {
+                    true => None,
+                    false => at_hand($($arg),*),
+                },
+                Some(at) if at.is_from_any(arguments) => None,
+                _ => Some($crate::observe::streams::Untimed::NOTHING),
+            };
+            // SAFETY: the same, and it has not returned.
+            unsafe { $crate::entry::call::recorded(&ENTRY, &words, messages) }
+        }
+
         /// Continues as `slow` after the entrance, which has left where the return address is. On the stack there may be more by now.
         #[cold]
         #[inline(never)]

@@ -88,8 +88,13 @@ impl Entry {
     /// The communicator or window on which ranks wait for each other in a call, and what else it says.
     #[inline]
     fn waits_on(&self, arguments: Arguments) -> Option<(usize, AsCalled)> {
+        self.meets(self.waits?, arguments)
+    }
+
+    #[inline(never)]
+    fn meets(&self, meeting: Meeting, arguments: Arguments) -> Option<(usize, AsCalled)> {
         let request = self.started.map(|started| arguments.at(started.request));
-        match self.waits? {
+        match meeting {
             Meeting::OnComm { comm, root } => {
                 let root = root.and_then(|root| arguments.at(root).integer());
                 let comm = communicators::handle(arguments.at(comm).comm()?);
@@ -153,6 +158,15 @@ impl Entry {
             Some((CallMessage::Untimed(_), _)) => false,
             None => self.is_examined(),
         }
+    }
+
+    /// Counts what a successful call moved, and returns the bytes.
+    #[inline]
+    fn moved(&self, arguments: Arguments, ledger: &Ledger) -> u64 {
+        let Effect::Moves(moved) = self.effect else { return 0 };
+        let bytes = moved(arguments, &mut |sent| ledger.sent(sent));
+        ledger.moved(self.function, bytes);
+        bytes
     }
 
     /// Whether it completes requests while that is watched.
@@ -310,6 +324,50 @@ pub(super) unsafe fn from_entrance(entry: &Entry, words: &[usize]) -> c_int {
     let caller = unsafe { caller_of_entrance() };
     // SAFETY: the caller's.
     unsafe { from_c(entry, words, caller) }
+}
+
+/// The same for a call that has come through its entrance while calls are recorded. `messages`: what it sends and receives, if their
+/// counts are at hand.
+///
+/// # Safety
+///
+/// That of [`from_entrance`].
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+pub(super) unsafe fn recorded(entry: &Entry, words: &[usize], messages: Option<Untimed>) -> c_int {
+    // SAFETY: the caller's.
+    let caller = unsafe { element::<usize>(NOW.stack(), 0) };
+    // SAFETY: the caller's.
+    let arguments = unsafe { Arguments::new(Language::C, words) };
+    let inside = messages.filter(|_| !entry.is_examined()).and_then(|messages| {
+        let inside = gate::enter_recorded(entry.function)?;
+        if let Some((comm, _)) = entry.waits_on(arguments)
+            && waiting::is_due_or_counted(entry.function, comm)
+        {
+            drop(inside);
+            ledger::alone().take_back(entry.function);
+            return None;
+        }
+        messages.count();
+        Some(inside)
+    });
+    let Some(inside) = inside else {
+        // SAFETY: the caller's.
+        return unsafe { from_c(entry, words, caller) };
+    };
+    begins(entry, arguments);
+    let next = || {
+        // SAFETY: the caller's.
+        let result = unsafe { forward(entry, words) };
+        if entry.started.is_some() && result == 0 {
+            has_begun();
+        }
+        result
+    };
+    let ledger = ledger::alone();
+    ledger.came_in_words(false);
+    let call = RecordedCall { entry, arguments: &arguments, caller };
+    call.forward(inside, ledger, true, next, |ledger| entry.moved(arguments, ledger))
 }
 
 /// The return address of the call that this thread has made through an entrance; 0 if it is not known.
@@ -582,12 +640,7 @@ fn counted(
         Some((comm, meeting)) => waiting::around(alone, function, || Some(comm), meeting, &next),
         None => next(),
     };
-    let moved = |ledger: &Ledger| {
-        let Effect::Moves(moved) = entry.effect else { return 0 };
-        let bytes = moved(arguments, &mut |sent| ledger.sent(sent));
-        ledger.moved(function, bytes);
-        bytes
-    };
+    let moved = |ledger: &Ledger| entry.moved(arguments, ledger);
     let call = RecordedCall { entry, arguments: &arguments, caller };
     match gate::fast(function, timeline::is_on()) {
         Fast::Alone(inside) => {

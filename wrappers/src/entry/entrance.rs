@@ -197,8 +197,8 @@ pub(super) const fn kept(function: &str, names: &[&str]) -> usize {
 }
 
 /// A function that counts the call and forwards it to the next definition or, after counting it, continues as
-/// `$counted` if that is wanted. For one of several threads it continues as `threaded`; when the call is due for timing, nested
-/// or watched, it continues as `other`. All have the same arguments.
+/// `$counted` if that is wanted. For one of several threads it continues as `threaded`, and while calls are recorded as `recorded`;
+/// when the call is due for timing, nested or watched, it continues as `other`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entrance {
     (
@@ -245,13 +245,23 @@ macro_rules! entrance {
                 "jmp {thread}",
                 "4:",
                 "cmp byte ptr [rip + {gate}], {in_fortran}",
-                "jne {other}",
+                "jne 6f",
                 "jmp qword ptr [rip + {entry} + {next}]",
+                "6:",
+                "cmp byte ptr [rip + {gate}], {recording}",
+                "jne {other}",
+                // Then a function that deals with receives has to know where it returns to.
+                "cmp byte ptr [rip + {watching}], 0",
+                "jne {other}",
+                $crate::entry::entrance::leaves_now!(),
+                "jmp {recorded}",
                 ".cfi_endproc",
                 unwound = sym $crate::calls::gate::unwound,
                 gate = sym $crate::calls::gate::GATE,
                 open = const $crate::calls::gate::OPEN,
                 threaded = const $crate::calls::gate::THREADED,
+                recording = const $crate::calls::gate::RECORDED,
+                watching = sym $crate::observe::receives::ON,
                 inside = const $crate::calls::gate::entered($crate::calls::gate::INSIDE, $function),
                 slot = sym $crate::calls::requests::NEXT,
                 starts = const STARTED.0,
@@ -283,6 +293,7 @@ macro_rules! entrance {
                 next = const std::mem::offset_of!(Entry, next) + Next::CALLABLE,
                 stack = const std::mem::offset_of!($crate::calls::thread::Thread, stack),
                 thread = sym threaded::<false>,
+                recorded = sym recorded,
                 other = sym other,
             )
         }

@@ -81,6 +81,44 @@ impl ArgumentPosition {
             None => None,
         }
     }
+
+    /// That of the argument with this name; none for a name that no argument has.
+    pub(crate) const fn named(names: &[&str], wanted: &str) -> Option<ArgumentPosition> {
+        match position(names, wanted) {
+            Some(at) => ArgumentPosition::new(at),
+            None => None,
+        }
+    }
+
+    /// The first one of two that is there.
+    pub(crate) const fn first(
+        one: Option<ArgumentPosition>,
+        other: Option<ArgumentPosition>,
+    ) -> Option<ArgumentPosition> {
+        if one.is_some() { one } else { other }
+    }
+}
+
+/// The position of the argument with this name.
+pub(crate) const fn position(names: &[&str], wanted: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut rest = names;
+    while let [name, others @ ..] = rest {
+        if is_same(name.as_bytes(), wanted.as_bytes()) {
+            return Some(at);
+        }
+        rest = others;
+        at += 1;
+    }
+    None
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [same, other @ ..]) => *first == *same && is_same(one, other),
+        _ => false,
+    }
 }
 
 impl From<ArgumentPosition> for usize {
@@ -220,6 +258,7 @@ impl Passed {
     }
 
     /// Source and tag in a status that the call has filled in; none if it is ignored, or a Fortran status.
+    #[inline]
     pub(crate) fn source_and_tag(self) -> Option<(c_int, c_int)> {
         let abi = &inquiry()?.abi;
         let Passed { language, word: at } = self;

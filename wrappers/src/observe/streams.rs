@@ -40,7 +40,6 @@ use crate::calls::addresses::Map;
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::ledger::{self, Ledger};
-use crate::calls::requests;
 use crate::calls::scripts;
 use crate::calls::sites::Places;
 use crate::calls::stacks;
@@ -107,12 +106,22 @@ impl MessageArguments {
             _ => function.as_bytes(),
         };
         let Some(form) = MessageForm::in_function(name) else { return None };
-        let request = first(position(names, "request"), position(names, "array_of_requests"));
-        let tag = position(names, "tag");
-        let sent = both(position(names, "dest"), first(position(names, "sendtag"), tag));
-        let received = both(position(names, "source"), first(position(names, "recvtag"), tag));
-        let [status, flag] = [position(names, "status"), position(names, "flag")];
-        let comm = position(names, "comm");
+        let request = ArgumentPosition::first(
+            ArgumentPosition::named(names, "request"),
+            ArgumentPosition::named(names, "array_of_requests"),
+        );
+        let tag = ArgumentPosition::named(names, "tag");
+        let sent = both(
+            ArgumentPosition::named(names, "dest"),
+            ArgumentPosition::first(ArgumentPosition::named(names, "sendtag"), tag),
+        );
+        let received = both(
+            ArgumentPosition::named(names, "source"),
+            ArgumentPosition::first(ArgumentPosition::named(names, "recvtag"), tag),
+        );
+        let [status, flag] =
+            [ArgumentPosition::named(names, "status"), ArgumentPosition::named(names, "flag")];
+        let comm = ArgumentPosition::named(names, "comm");
         Some(MessageArguments { sent, received, comm, request, status, flag, form })
     }
 
@@ -182,20 +191,6 @@ impl MessageForm {
             _ => None,
         }
     }
-}
-
-const fn position(names: &[&str], wanted: &str) -> Option<ArgumentPosition> {
-    match requests::position(names, wanted) {
-        Some(at) => ArgumentPosition::new(at),
-        None => None,
-    }
-}
-
-const fn first(
-    one: Option<ArgumentPosition>,
-    other: Option<ArgumentPosition>,
-) -> Option<ArgumentPosition> {
-    if one.is_some() { one } else { other }
 }
 
 const fn both(

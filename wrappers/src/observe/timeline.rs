@@ -21,10 +21,9 @@ use super::recording;
 use super::streams::{self, CallTimes};
 use crate::calls::addresses::{self, Map};
 use crate::calls::containment::contain;
-use crate::calls::requests::position;
 use crate::mpi::abi::inquiry;
-use crate::mpi::functions::functions;
-use crate::mpi::handles::{Arguments, Kind, Language};
+use crate::mpi::functions::{Function, functions};
+use crate::mpi::handles::{ArgumentPosition, Arguments, Kind, Language, position};
 use crate::sys::alloc;
 use crate::sys::cells::Gauge;
 use crate::sys::clock;
@@ -39,8 +38,6 @@ const SITES: usize = 1 << 12;
 const LOOKS_AT_MOST: usize = 64;
 /// Requests of one call that need no memory.
 const FEW: usize = 32;
-/// The position of an argument that a function lacks.
-const NOWHERE: u8 = u8::MAX;
 
 static EVENTS: Rings = Rings::new();
 /// The return addresses of calls, by their hash; 0 for none.
@@ -55,18 +52,18 @@ static NULL_REQUEST: AtomicU32 = AtomicU32::new(0);
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TimelineArguments {
     /// The rank that it sends to, or else receives from or accesses, or its root; and the tag.
-    peer: u8,
-    tag: u8,
+    peer: Option<ArgumentPosition>,
+    tag: Option<ArgumentPosition>,
     /// The rank that it receives from, if it sends as well, and the tag.
-    source: u8,
-    source_tag: u8,
-    comm: u8,
-    win: u8,
+    source: Option<ArgumentPosition>,
+    source_tag: Option<ArgumentPosition>,
+    comm: Option<ArgumentPosition>,
+    win: Option<ArgumentPosition>,
     /// One request or several, and how many.
-    requests: u8,
-    count: u8,
-    status: u8,
-    statuses: u8,
+    requests: Option<ArgumentPosition>,
+    count: Option<ArgumentPosition>,
+    status: Option<ArgumentPosition>,
+    statuses: Option<ArgumentPosition>,
     role: RequestRole,
     /// Whether a collective operation on a communicator has ended with the call.
     is_collective: bool,
@@ -94,16 +91,22 @@ impl TimelineArguments {
         makes_request: bool,
         meets: bool,
     ) -> TimelineArguments {
-        let dest = Self::typed(names, types, "dest", "Int");
-        let source = Self::typed(names, types, "source", "Int");
-        let root = Self::typed(names, types, "root", "Int");
-        let target = Self::typed(names, types, "target_rank", "Int");
-        let tag = Self::typed(names, types, "tag", "Int");
-        let peer = first(first(dest, source), first(root, target));
-        let sends_too = dest != NOWHERE && source != NOWHERE;
-        let requests = first(at(names, "request"), at(names, "array_of_requests"));
+        let dest = typed(names, types, "dest", "Int");
+        let source = typed(names, types, "source", "Int");
+        let root = typed(names, types, "root", "Int");
+        let target = typed(names, types, "target_rank", "Int");
+        let tag = typed(names, types, "tag", "Int");
+        let peer = ArgumentPosition::first(
+            ArgumentPosition::first(dest, source),
+            ArgumentPosition::first(root, target),
+        );
+        let sends_too = dest.is_some() && source.is_some();
+        let requests = ArgumentPosition::first(
+            ArgumentPosition::named(names, "request"),
+            ArgumentPosition::named(names, "array_of_requests"),
+        );
         let role = match function.as_bytes() {
-            _ if requests == NOWHERE => RequestRole::None,
+            _ if requests.is_none() => RequestRole::None,
             _ if makes_request => RequestRole::Makes,
             [b'M', b'P', b'I', b'_', b'S', b't', b'a', b'r', b't', ..] => RequestRole::Starts,
             b"MPI_Wait" | b"MPI_Waitall" => RequestRole::Completes { all: true },
@@ -115,45 +118,45 @@ impl TimelineArguments {
         };
         TimelineArguments {
             peer,
-            tag: first(Self::typed(names, types, "sendtag", "Int"), tag),
-            source: if sends_too { source } else { NOWHERE },
-            source_tag: Self::typed(names, types, "recvtag", "Int"),
-            comm: Self::typed(names, types, "comm", "Comm"),
-            win: Self::typed(names, types, "win", "Win"),
+            tag: ArgumentPosition::first(typed(names, types, "sendtag", "Int"), tag),
+            source: if sends_too { source } else { None },
+            source_tag: typed(names, types, "recvtag", "Int"),
+            comm: typed(names, types, "comm", "Comm"),
+            win: typed(names, types, "win", "Win"),
             requests,
-            count: first(at(names, "count"), at(names, "incount")),
-            status: at(names, "status"),
-            statuses: at(names, "array_of_statuses"),
+            count: ArgumentPosition::first(
+                ArgumentPosition::named(names, "count"),
+                ArgumentPosition::named(names, "incount"),
+            ),
+            status: ArgumentPosition::named(names, "status"),
+            statuses: ArgumentPosition::named(names, "array_of_statuses"),
             role,
-            is_collective: meets && requests == NOWHERE,
+            is_collective: meets && requests.is_none(),
         }
-    }
-
-    const fn typed(names: &[&str], types: &[&str], wanted: &str, of: &str) -> u8 {
-        let place = at(names, wanted);
-        let mut rest = types;
-        let mut left = place;
-        while let [first, others @ ..] = rest {
-            if left == 0 {
-                return if position(&[*first], of).is_some() { place } else { NOWHERE };
-            }
-            left -= 1;
-            rest = others;
-        }
-        NOWHERE
     }
 }
 
-#[allow(clippy::cast_possible_truncation)]
-const fn at(names: &[&str], wanted: &str) -> u8 {
-    match position(names, wanted) {
-        Some(at) => at as u8,
-        None => NOWHERE,
+/// The position of the argument with this name, if it has this type.
+const fn typed(
+    names: &[&str],
+    types: &[&str],
+    name: &str,
+    wanted: &str,
+) -> Option<ArgumentPosition> {
+    let Some(mut left) = position(names, name) else { return None };
+    let mut rest = types;
+    while let [first, others @ ..] = rest {
+        if left == 0 {
+            return if position(&[*first], wanted).is_some() {
+                ArgumentPosition::named(names, name)
+            } else {
+                None
+            };
+        }
+        left -= 1;
+        rest = others;
     }
-}
-
-const fn first(one: u8, other: u8) -> u8 {
-    if one == NOWHERE { other } else { one }
+    None
 }
 
 /// From now on calls are recorded in this memory, of so many rings.
@@ -169,16 +172,29 @@ pub(crate) unsafe fn begin(memory: *mut u8, bytes: usize, rings: usize, null_req
     measure();
 }
 
-/// Learns what an event costs, by events that say nothing and are forgotten.
+/// Learns what the event of a call costs, by calls that were not made and are forgotten.
 fn measure() {
-    const EVENTS_MEASURED: u64 = 64;
+    const CALLS_MEASURED: u64 = 64;
+    const SEND: TimelineArguments =
+        TimelineArguments::new("", &["dest", "tag"], &["Int", "Int"], false, false);
+    // SAFETY: the program passes nothing, but these are two integers.
+    let arguments = unsafe { Arguments::new(Language::C, &[0, 0]) };
     let begun = clock::now();
-    for number in 0..EVENTS_MEASURED {
-        let event = TimelineEvent::new(TimelineKind::Phase, std::hint::black_box(number));
-        let [first, second, third, _] = event.packed();
-        EVENTS.push(true, [first, second, third, 0]);
+    for ended in 0..CALLS_MEASURED {
+        let called = CallTimes { function: Function(0), caller: 0, begun: 0, ended };
+        let call = CallRecord {
+            at: &SEND,
+            arguments: &arguments,
+            called,
+            succeeded: true,
+            bytes: 0,
+            is_alone: true,
+            thread: 0,
+            before: None,
+        };
+        std::hint::black_box(&call).leave_events();
     }
-    let ticks = clock::now().saturating_sub(begun) as f64 / EVENTS_MEASURED as f64;
+    let ticks = clock::now().saturating_sub(begun) as f64 / CALLS_MEASURED as f64;
     EVENT.set(ticks + 2.0 * clock::reading());
     EVENTS.forget();
 }
@@ -211,7 +227,14 @@ impl RequestsBefore {
     /// None for a function that completes none.
     #[inline]
     pub(crate) fn of(at: &TimelineArguments, arguments: Arguments) -> Option<RequestsBefore> {
-        let RequestRole::Completes { .. } = at.role else { return None };
+        match at.role {
+            RequestRole::Completes { .. } => RequestsBefore::read(at, arguments),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn read(at: &TimelineArguments, arguments: Arguments) -> Option<RequestsBefore> {
         let count = at.number(arguments);
         let mut before = RequestsBefore { few: [0; FEW], many: Vec::new(), count };
         let places = if count <= FEW {
@@ -251,24 +274,27 @@ pub(crate) struct CallRecord<'a> {
 impl TimelineArguments {
     /// How many requests there are.
     fn number(&self, arguments: Arguments) -> usize {
-        if self.count == NOWHERE { 1 } else { arguments.at(self.count).number() }
+        self.count.map_or(1, |count| arguments.at(count).number())
     }
 
     /// The low half of a request.
     #[allow(clippy::cast_possible_truncation)]
     fn request(&self, arguments: Arguments, number: usize) -> u32 {
-        arguments.at(self.requests).request(number).unwrap_or(0) as u32
+        self.requests.and_then(|requests| arguments.at(requests).request(number)).unwrap_or(0)
+            as u32
     }
 }
 
 impl CallRecord<'_> {
     /// Leaves the events of the call.
+    #[inline]
     pub(crate) fn keep(&self) {
         if recording::takes(self.called.begun, self.called.ended) {
             self.leave_events();
         }
     }
 
+    #[inline(never)]
     fn leave_events(&self) {
         let CallRecord { at, arguments, called, .. } = self;
         #[allow(clippy::cast_possible_truncation)]
@@ -285,22 +311,16 @@ impl CallRecord<'_> {
         }
         event.bytes = self.bytes;
         event.communicator = self.communicator();
-        let came = if at.status == NOWHERE || event.communicator == 0 {
-            None
-        } else {
-            arguments.at(at.status).source_and_tag()
-        };
-        let receives_only = at.source == NOWHERE;
+        let status = at.status.filter(|_| event.communicator != 0);
+        let came = status.and_then(|status| arguments.at(status).source_and_tag());
+        let receives_only = at.source.is_none();
         (event.peer, event.tag) = self.peer(at.peer, at.tag, came.filter(|_| receives_only));
         if at.role == RequestRole::Makes {
             event.request = at.request(**arguments, 0);
         }
         EVENTS.push(self.is_alone, event.packed());
         if !receives_only {
-            let (peer, tag) = self.peer(at.source, first(at.source_tag, at.tag), came);
-            let kind = TimelineKind::Receives;
-            let received = TimelineEvent { kind, peer, tag, took: 0, bytes: 0, ..event };
-            EVENTS.push(self.is_alone, received.packed());
+            self.receives_too(event, came);
         }
         match at.role {
             RequestRole::Starts => {
@@ -316,8 +336,19 @@ impl CallRecord<'_> {
         }
     }
 
+    /// Leaves the event of the message that a call receives which sends one as well.
+    #[inline(never)]
+    fn receives_too(&self, sent: TimelineEvent, came: Option<(c_int, c_int)>) {
+        let TimelineArguments { source, source_tag, tag, .. } = *self.at;
+        let (peer, tag) = self.peer(source, source_tag.or(tag), came);
+        let kind = TimelineKind::Receives;
+        let received = TimelineEvent { kind, peer, tag, took: 0, bytes: 0, ..sent };
+        EVENTS.push(self.is_alone, received.packed());
+    }
+
     /// The call may end an iteration: one of a collective operation, on the communicator with this number.
     #[allow(clippy::cast_possible_truncation)]
+    #[inline(never)]
     fn ends_iteration(&self, communicator: u16) {
         let CallTimes { function, ended, .. } = self.called;
         let known = self.met_on().filter(|(communicator, _)| !communicator.is_inter());
@@ -326,8 +357,9 @@ impl CallRecord<'_> {
     }
 
     /// Leaves an event about one of the requests.
+    #[inline(never)]
     fn about(&self, kind: TimelineKind, request: u32, came: Option<(c_int, c_int)>) {
-        let (peer, tag) = self.peer(NOWHERE, NOWHERE, came);
+        let (peer, tag) = self.peer(None, None, came);
         let event = TimelineEvent {
             request,
             peer,
@@ -354,17 +386,22 @@ impl CallRecord<'_> {
                 continue;
             }
             // Of several statuses only the first has an address that does not depend on the library.
-            let of_all = if number == 0 { at.statuses } else { NOWHERE };
-            let status = first(at.status, of_all);
-            let came = (status != NOWHERE).then(|| arguments.at(status).source_and_tag());
-            self.about(TimelineKind::Completes, request, came.flatten());
+            let status = at.status.or(at.statuses.filter(|_| number == 0));
+            let came = status.and_then(|status| arguments.at(status).source_and_tag());
+            self.about(TimelineKind::Completes, request, came);
         }
     }
 
     /// The rank and the tag of a message, from the status of a receive or as they were passed.
-    fn peer(&self, peer: u8, tag: u8, came: Option<(c_int, c_int)>) -> (TimelinePeer, i32) {
-        let passed =
-            |place: u8| (place != NOWHERE).then(|| self.arguments.at(place).integer()).flatten();
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn peer(
+        &self,
+        peer: Option<ArgumentPosition>,
+        tag: Option<ArgumentPosition>,
+        came: Option<(c_int, c_int)>,
+    ) -> (TimelinePeer, i32) {
+        let passed = |place: Option<ArgumentPosition>| self.arguments.at(place?).integer();
         let none = (TimelinePeer::None, TimelineEvent::NO_TAG);
         let Some(abi) = inquiry().map(|mpi| mpi.abi) else { return none };
         let (peer, tag) = match came {
@@ -382,17 +419,15 @@ impl CallRecord<'_> {
     }
 
     /// Its communicator or window, and the handle of that.
-    #[inline]
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     fn met_on(&self) -> Option<(&'static Communicator, usize)> {
         let CallRecord { at, arguments, .. } = self;
-        let (kind, passed) = if at.comm != NOWHERE {
-            (Kind::Comm, arguments.at(at.comm).comm())
-        } else if at.win != NOWHERE {
-            (Kind::Win, arguments.at(at.win).win())
-        } else {
-            return None;
+        let (kind, passed) = match (at.comm, at.win) {
+            (Some(comm), _) => (Kind::Comm, arguments.at(comm).comm()?),
+            (None, Some(win)) => (Kind::Win, arguments.at(win).win()?),
+            (None, None) => return None,
         };
-        let passed = passed?;
         let handle = match kind {
             Kind::Win => communicators::window(passed),
             Kind::Comm | Kind::File => communicators::handle(passed),
@@ -537,21 +572,22 @@ mod tests {
         let names = ["sendbuf", "dest", "sendtag", "source", "recvtag", "comm", "status"];
         let types = ["Pointer", "Int", "Int", "Int", "Int", "Comm", "Pointer"];
         let at = TimelineArguments::new("MPI_Sendrecv", &names, &types, false, false);
-        assert_eq!((at.peer, at.tag, at.source, at.source_tag), (1, 2, 3, 4));
-        assert_eq!((at.comm, at.status, at.role), (5, 6, RequestRole::None));
+        let place = ArgumentPosition::new;
+        let found = [at.peer, at.tag, at.source, at.source_tag, at.comm, at.status];
+        assert_eq!((found, at.role), ([1, 2, 3, 4, 5, 6].map(place), RequestRole::None));
         let at = TimelineArguments::new("MPI_Comm_free", &["comm"], &["Pointer"], false, false);
-        assert_eq!(at.comm, NOWHERE);
+        assert_eq!(at.comm, None);
         let names = ["count", "array_of_requests", "array_of_statuses"];
         let of = |function| {
             TimelineArguments::new(function, &names, &["Int", "Pointer", "Pointer"], false, false)
         };
         assert_eq!(of("MPI_Waitall").role, RequestRole::Completes { all: true });
         assert_eq!(of("MPI_Testall").role, RequestRole::Completes { all: false });
-        assert_eq!((of("MPI_Waitall").requests, of("MPI_Waitall").count), (1, 0));
+        assert_eq!((of("MPI_Waitall").requests, of("MPI_Waitall").count), (place(1), place(0)));
         let names = ["buf", "root", "comm", "request"];
         let types = ["Pointer", "Int", "Comm", "Pointer"];
         let at = TimelineArguments::new("MPI_Ibcast", &names, &types, true, true);
-        assert_eq!((at.peer, at.role, at.is_collective), (1, RequestRole::Makes, false));
+        assert_eq!((at.peer, at.role, at.is_collective), (place(1), RequestRole::Makes, false));
     }
 
     #[test]
