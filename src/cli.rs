@@ -84,7 +84,7 @@ pub(crate) enum SubCommand {
     Pack(PackOptions),
     /// Write the profiles of a pack into a directory
     Unpack(UnpackOptions),
-    /// Write what each rank did as long tables, for pandas, Polars, DuckDB and the like
+    /// Write what each rank did for other tools: tables for pandas and the like, call trees, Extra-P
     Export(ExportOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
@@ -620,9 +620,13 @@ Examples:
   gyan export gyan-app-1234 --format parquet -o variables.parquet
   gyan export gyan-app-1234.gyan.zst --format parquet --table calls -o calls.parquet
   gyan export gyan-app-1234 --format parquet -o tables/     every table, one file each
-  gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
+  gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'
+  gyan export gyan-app-1234 --format collapsed | inferno-flamegraph > calls.svg
+  gyan export gyan-app-1234 --format caliper -o app.cali    for Hatchet and Thicket
+  gyan export n2 n4 n8 n16 n32 --format extrap -o app.jsonl runs of several sizes, for Extra-P")]
 pub(crate) struct ExportOptions {
-    /// The run directory, or a pack or page of it; several directories with profiles of one job
+    /// The run directory, or a pack or page of it; several directories with profiles of one job. For extrap several runs, as
+    /// for gyan scale
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
     /// How to write it
@@ -642,6 +646,10 @@ pub(crate) struct ExportOptions {
     /// The same as --table calls
     #[arg(long, conflicts_with = "table")]
     pub(crate) calls: bool,
+    /// For extrap, what the sizes of the runs are, if not their numbers of ranks: a label, an argument of the program (arg1), a
+    /// control variable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
 }
 
 #[derive(Args)]

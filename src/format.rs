@@ -47,24 +47,58 @@ pub(crate) enum CheckFormat {
     Json,
 }
 
-/// How long tables are written.
+/// How what ranks did is written for other programs.
 #[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Columns, compressed
+    /// Tables: columns, compressed
     Parquet,
-    /// One line for each row, with a header
+    /// Tables: one line for each row, with a header
     Csv,
-    /// One JSON object for each row
+    /// Tables: one JSON object for each row
+    Jsonl,
+    /// Calls: for Hatchet, Thicket and Caliper (.cali)
+    Caliper,
+    /// Calls: for Cube and pycubexr (.cubex)
+    Cube,
+    /// Calls: stacks for a flame graph, in microseconds of all ranks
+    Collapsed,
+    /// Calls: stacks of all ranks and of each, for speedscope
+    Speedscope,
+    /// Several runs: for Extra-P, as JSON Lines
+    Extrap,
+}
+
+/// How long tables are written.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum TableFormat {
+    Parquet,
+    Csv,
     Jsonl,
 }
 
 impl ExportFormat {
+    /// None for what are no tables.
+    pub(crate) fn of_tables(self) -> Option<TableFormat> {
+        match self {
+            ExportFormat::Parquet => Some(TableFormat::Parquet),
+            ExportFormat::Csv => Some(TableFormat::Csv),
+            ExportFormat::Jsonl => Some(TableFormat::Jsonl),
+            ExportFormat::Caliper
+            | ExportFormat::Cube
+            | ExportFormat::Collapsed
+            | ExportFormat::Speedscope
+            | ExportFormat::Extrap => None,
+        }
+    }
+}
+
+impl TableFormat {
     /// The file name extension.
     pub(crate) fn ending(self) -> &'static str {
         match self {
-            ExportFormat::Parquet => "parquet",
-            ExportFormat::Csv => "csv",
-            ExportFormat::Jsonl => "jsonl",
+            TableFormat::Parquet => "parquet",
+            TableFormat::Csv => "csv",
+            TableFormat::Jsonl => "jsonl",
         }
     }
 }

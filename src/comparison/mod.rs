@@ -16,7 +16,7 @@ use std::path::Path;
 use gyan_results::Summary;
 
 /// The file of the program, without its directory.
-fn program(summary: &Summary) -> String {
+pub(crate) fn program(summary: &Summary) -> String {
     let program = summary.job.command.first().map(Path::new).and_then(Path::file_name);
     program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

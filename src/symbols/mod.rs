@@ -4,6 +4,7 @@
 //! Nothing in here is an error: an address without a name is shown as object and offset, and the reason is
 //! given once per object.
 
+pub(crate) mod paths;
 pub(crate) mod sites;
 pub(crate) mod stacks;
 

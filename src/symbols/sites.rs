@@ -94,7 +94,7 @@ pub(crate) fn places(
 }
 
 /// Libraries have `.so` in their names, programs have not.
-fn is_program(path: &str) -> bool {
+pub(super) fn is_program(path: &str) -> bool {
     !path.rsplit('/').next().unwrap_or_default().contains(".so")
 }
 

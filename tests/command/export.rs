@@ -794,7 +794,11 @@ fn a_format_that_a_subcommand_lacks_is_refused_with_those_that_it_has() {
         ),
         (&["report", "--queues", directory], &["jsonl"], "table, markdown, csv, json or html"),
         (&["report", "--series", "*", directory], &["jsonl"], "table, markdown, csv, json or html"),
-        (&["export", directory], &["table", "json", "markdown"], "parquet, csv or jsonl"),
+        (
+            &["export", directory],
+            &["table", "json", "markdown"],
+            "parquet, csv, jsonl, caliper, cube, collapsed, speedscope or extrap",
+        ),
         (&["varlist"], &["csv", "jsonl", "parquet"], "table, markdown or json"),
         (&["doctor"], &["csv", "jsonl", "parquet"], "table, markdown or json"),
     ] {

@@ -26,3 +26,4 @@ mod reports;
 mod scaling;
 mod stacks;
 mod surroundings;
+mod writers;

@@ -66,7 +66,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
     profile
 }
 
-fn counter(name: &str, value: u32) -> Pvar {
+pub(crate) fn counter(name: &str, value: u32) -> Pvar {
     let value = serde_json::json!({
         "name": name, "class": "COUNTER", "datatype": "MPI_UNSIGNED_LONG", "bind": null, "object": null,
         "verbosity": "USER_BASIC", "continuous": true, "readonly": true, "atomic": false, "count": 1,
@@ -76,7 +76,7 @@ fn counter(name: &str, value: u32) -> Pvar {
 }
 
 /// A run in its own directory.
-fn made(place: &Path, name: &str, size: u32, change: impl Fn(&mut RankProfile)) {
+pub(crate) fn made(place: &Path, name: &str, size: u32, change: impl Fn(&mut RankProfile)) {
     let directory = place.join(name);
     fs::create_dir(&directory).unwrap();
     for at in 0..size {
@@ -88,7 +88,7 @@ fn made(place: &Path, name: &str, size: u32, change: impl Fn(&mut RankProfile)) 
 }
 
 /// Runs of all sizes.
-fn runs() -> TempDir {
+pub(crate) fn runs() -> TempDir {
     let place = TempDir::new().unwrap();
     for size in SIZES {
         made(place.path(), &format!("run-{size}"), size, |_| {});
@@ -100,14 +100,14 @@ fn scale(place: &Path, arguments: &[&str]) -> Outcome {
     run(gyan().arg("scale").args(arguments).current_dir(place))
 }
 
-fn scaling(place: &Path, arguments: &[&str]) -> Scaling {
+pub(crate) fn scaling(place: &Path, arguments: &[&str]) -> Scaling {
     let outcome = scale(place, &[arguments, &["--format", "json", "."]].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     validate(&schema("scale.schema.json"), &outcome.stdout, "gyan scale");
     serde_json::from_str(&outcome.stdout).unwrap()
 }
 
-fn row<'a>(of: &'a Scaling, kind: &str, name: &str) -> &'a ScaleRow {
+pub(crate) fn row<'a>(of: &'a Scaling, kind: &str, name: &str) -> &'a ScaleRow {
     let is_it = |row: &&ScaleRow| {
         row.name == name && serde_json::to_value(row.kind).unwrap().as_str() == Some(kind)
     };
@@ -115,7 +115,7 @@ fn row<'a>(of: &'a Scaling, kind: &str, name: &str) -> &'a ScaleRow {
 }
 
 /// Exponent and logarithms.
-fn law(growth: Growth) -> (f64, i32) {
+pub(crate) fn law(growth: Growth) -> (f64, i32) {
     match growth {
         Growth::Law { exponent, logarithms, .. } => (exponent, logarithms),
         other => panic!("{other:?}"),

@@ -104,6 +104,9 @@ fn threads_of_group(group: u32) -> String {
     lines.join("\n")
 }
 
+/// Far longer than it takes to install some hundred megabytes from `PyPI`.
+const INSTALLING: Duration = Duration::from_secs(1200);
+
 /// A Python with modules from `PyPI`, in a place of its own below the target directory, where the first test that needs it
 /// installs it; none where that is not possible.
 pub(crate) fn python_with(name: &str, modules: &str, packages: &[&str]) -> Option<PathBuf> {
@@ -122,7 +125,7 @@ pub(crate) fn python_with(name: &str, modules: &str, packages: &[&str]) -> Optio
             packages.join("' '"),
             place = place.display()
         );
-        let outcome = run(Command::new("sh").args(["-c", &script]));
+        let outcome = run_within(Command::new("sh").args(["-c", &script]), INSTALLING);
         if outcome.code != 0 {
             assert!(std::env::var_os("CI").is_none(), "no {modules}: {}", outcome.stderr);
             eprintln!("skipped: {modules} cannot be installed from PyPI:\n{}", outcome.stderr);

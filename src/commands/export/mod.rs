@@ -1,7 +1,8 @@
 //! `gyan export`: what each rank did, as long tables for other programs; for a summary, which has no single
-//! ranks, what they did together.
+//! ranks, what they did together. And in the formats of other tools (`writers`).
 
 mod of_summary;
+mod writers;
 
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -12,7 +13,7 @@ use tempfile::NamedTempFile;
 use crate::cli::ExportOptions;
 use crate::document::Column;
 use crate::error::Error;
-use crate::format::ExportFormat as Format;
+use crate::format::{ExportFormat, TableFormat as Format};
 use crate::input::source::Source;
 use crate::output::{may_write, put, readable_beside};
 use crate::parts::{CALLS, RankTable, TABLES, VARIABLES};
@@ -20,14 +21,26 @@ use crate::render::{Csv, Json, Parquet, Rows};
 use crate::{DONE, INCOMPLETE, output, say};
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
+    if options.by.is_some() && format != ExportFormat::Extrap {
+        let remedy = "ask for --format extrap, or leave it out";
+        return Err(Error::new("--by", "is for runs of several sizes", remedy));
+    }
+    match format.of_tables() {
+        Some(format) => export_tables(options, format),
+        None => writers::export(format, options),
+    }
+}
+
+fn export_tables(options: &ExportOptions, format: Format) -> Result<u8, Error> {
     let source = Source::open_all(&options.directories)?;
     if source.is_empty() {
-        return of_summary::export(&source, options);
+        return of_summary::export(&source, options, format);
     }
     let tables = tables(options)?;
     source.warn_of_few();
     let heads: Vec<Head> = tables.iter().map(|table| Head::new(table)).collect();
-    let written = to_place(options, &heads, |writers| {
+    let written = to_place(options, format, &heads, |writers| {
         write(&source, tables.iter().copied().zip(writers).collect())
     })?;
     let Some((profiles, bad)) = written else { return Ok(DONE) };
@@ -113,10 +126,10 @@ fn chosen<T>(
 /// when the reader of standard output has left.
 fn to_place<T>(
     options: &ExportOptions,
+    format: Format,
     heads: &[Head],
     write: impl FnOnce(Vec<Box<dyn Rows + '_>>) -> io::Result<T>,
 ) -> Result<Option<T>, Error> {
-    let format = options.format.clone()?;
     let Some(output) = &options.output else {
         return to_standard_output(heads, format, write);
     };

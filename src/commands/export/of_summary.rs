@@ -5,6 +5,7 @@ use super::{Head, chosen, said, to_place};
 use crate::cli::ExportOptions;
 use crate::document::Data;
 use crate::error::Error;
+use crate::format::TableFormat;
 use crate::input::source::Source;
 use crate::parts::{PARTS, ReportInput, SummaryTable};
 use crate::{DONE, INCOMPLETE, say};
@@ -12,7 +13,11 @@ use crate::{DONE, INCOMPLETE, say};
 /// The one that is exported when none is named.
 const SUMMARY: &str = "summary";
 
-pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Error> {
+pub(super) fn export(
+    source: &Source,
+    options: &ExportOptions,
+    format: TableFormat,
+) -> Result<u8, Error> {
     let summary = source.summarize()?;
     let input = ReportInput::new(&summary, source.path());
     let tables = PARTS.iter().filter_map(|part| part.table.as_ref());
@@ -46,7 +51,7 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
     };
     let heads: Vec<Head> = tables.iter().map(head).collect();
     let number = tables.len();
-    to_place(options, &heads, |writers| {
+    to_place(options, format, &heads, |writers| {
         for ((_, data), mut writer) in tables.into_iter().zip(writers) {
             (data.rows)(&mut |row| writer.row(row))?;
             writer.finish()?;

@@ -19,7 +19,9 @@ use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use crate::statistics;
 use crate::words::short_library;
-use numbers::{ScaleKey, Spread, numbers};
+use numbers::numbers;
+
+pub(crate) use numbers::{ScaleKey, Spread};
 
 /// The default target is this many times the largest size.
 const FURTHER: f64 = 4.0;
@@ -34,15 +36,7 @@ pub(crate) struct Question<'a> {
 
 /// How the runs scale, and why runs were left out.
 pub(crate) fn scaling(runs: &[Run], question: &Question) -> Result<(Scaling, Vec<String>), Error> {
-    let program = program_of_most(runs);
-    let mut left_out = Vec::new();
-    let mut sizes: BTreeMap<Size, Vec<&Run>> = BTreeMap::new();
-    for run in runs {
-        match usable(run, &program).and_then(|()| size(&run.summary, question.by)) {
-            Ok(size) => sizes.entry(size).or_default().push(run),
-            Err(why) => left_out.push(format!("{}: {why}; left out", run.path.display())),
-        }
-    }
+    let RunsBySize { program, sizes, left_out } = by_size(runs, question.by);
     if sizes.len() < 2 {
         return Err(too_few(&sizes, question, &left_out));
     }
@@ -62,6 +56,41 @@ pub(crate) fn scaling(runs: &[Run], question: &Question) -> Result<(Scaling, Vec
     };
     scaling.node_boundary = node_boundary(&scaling.sizes);
     Ok((scaling, left_out))
+}
+
+/// The numbers of runs at one size, each as minimum, average and maximum over the ranks: one for each run.
+pub(crate) struct MeasuredSize {
+    pub(crate) size: f64,
+    pub(crate) numbers: BTreeMap<ScaleKey, Vec<Spread>>,
+}
+
+/// The numbers that [`scaling`] looks at, for others that do: the program, its sizes in their order, and why runs were left
+/// out.
+pub(crate) fn measured(runs: &[Run], by: Option<&str>) -> (String, Vec<MeasuredSize>, Vec<String>) {
+    let RunsBySize { program, sizes, left_out } = by_size(runs, by);
+    let sizes = sizes.iter();
+    let sizes = sizes.map(|(size, runs)| MeasuredSize { size: size.0, numbers: numbers_of(runs) });
+    (program, sizes.collect(), left_out)
+}
+
+/// The runs that can be used.
+struct RunsBySize<'r> {
+    program: String,
+    sizes: BTreeMap<Size, Vec<&'r Run>>,
+    /// Why others were left out.
+    left_out: Vec<String>,
+}
+
+fn by_size<'r>(runs: &'r [Run], by: Option<&str>) -> RunsBySize<'r> {
+    let program = program_of_most(runs);
+    let (mut sizes, mut left_out) = (BTreeMap::<Size, Vec<&Run>>::new(), Vec::new());
+    for run in runs {
+        match usable(run, &program).and_then(|()| size(&run.summary, by)) {
+            Ok(size) => sizes.entry(size).or_default().push(run),
+            Err(why) => left_out.push(format!("{}: {why}; left out", run.path.display())),
+        }
+    }
+    RunsBySize { program, sizes, left_out }
 }
 
 /// A size above 0, which can be sorted.
@@ -250,22 +279,11 @@ fn node_boundary(sizes: &[ScaleSize]) -> Option<f64> {
 fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
     let mut of_keys: BTreeMap<ScaleKey, Vec<(f64, Vec<Spread>)>> = BTreeMap::new();
     for (size, runs) in sizes {
-        let of_runs: Vec<BTreeMap<ScaleKey, Spread>> =
-            runs.iter().map(|run| numbers(&run.summary)).collect();
-        let keys: BTreeSet<&ScaleKey> = of_runs.iter().flat_map(BTreeMap::keys).collect();
-        for key in keys {
-            let of_run = |of: &BTreeMap<ScaleKey, Spread>| of.get(key).copied();
-            let Some(like) = of_runs.iter().find_map(of_run) else { continue };
-            // A function that a run does not call has no calls there, and takes no time.
-            let is_counted =
-                matches!(key.kind, ScaleKind::Time | ScaleKind::Calls | ScaleKind::Bytes);
-            let absent = is_counted.then_some(Spread { min: 0.0, avg: 0.0, max: 0.0, ..like });
-            let mut spreads: Vec<Spread> =
-                of_runs.iter().filter_map(|of| of_run(of).or(absent)).collect();
+        for (key, mut spreads) in numbers_of(runs) {
             if is_part_of_run(key.kind) && spreads.len() == runs.len() {
                 spreads = by_length(&spreads, &lengths(runs));
             }
-            of_keys.entry(key.clone()).or_default().push((size.0, spreads));
+            of_keys.entry(key).or_default().push((size.0, spreads));
         }
     }
     let mut rows: Vec<(ScaleRow, f64)> = of_keys
@@ -284,6 +302,24 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
         share(other).total_cmp(&share(one)).then(growth(other).total_cmp(&growth(one)))
     });
     rows.into_iter().map(|(row, _)| row).collect()
+}
+
+/// The numbers of the runs of a size, in the order of the runs; those that do not have a number are left out.
+fn numbers_of(runs: &[&Run]) -> BTreeMap<ScaleKey, Vec<Spread>> {
+    let of_runs: Vec<BTreeMap<ScaleKey, Spread>> =
+        runs.iter().map(|run| numbers(&run.summary)).collect();
+    let keys: BTreeSet<&ScaleKey> = of_runs.iter().flat_map(BTreeMap::keys).collect();
+    let mut of_keys = BTreeMap::new();
+    for key in keys {
+        let of_run = |of: &BTreeMap<ScaleKey, Spread>| of.get(key).copied();
+        let Some(like) = of_runs.iter().find_map(of_run) else { continue };
+        // A function that a run does not call has no calls there, and takes no time.
+        let is_counted = matches!(key.kind, ScaleKind::Time | ScaleKind::Calls | ScaleKind::Bytes);
+        let absent = is_counted.then_some(Spread { min: 0.0, avg: 0.0, max: 0.0, ..like });
+        let spreads = of_runs.iter().filter_map(|of| of_run(of).or(absent)).collect();
+        of_keys.insert(key.clone(), spreads);
+    }
+    of_keys
 }
 
 fn is_part_of_run(kind: ScaleKind) -> bool {

@@ -19,20 +19,20 @@ const NOISE: f64 = 0.1;
 
 /// Which number: the same key in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct ScaleKey {
-    pub(super) kind: ScaleKind,
-    pub(super) name: String,
+pub(crate) struct ScaleKey {
+    pub(crate) kind: ScaleKind,
+    pub(crate) name: String,
 }
 
 /// A number of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) unit: Unit,
+pub(crate) struct Spread {
+    pub(crate) unit: Unit,
     /// The assumed difference from run to run, as a fraction of it, when there is only one run.
-    pub(super) noise: f64,
-    pub(super) min: f64,
-    pub(super) avg: f64,
-    pub(super) max: f64,
+    pub(crate) noise: f64,
+    pub(crate) min: f64,
+    pub(crate) avg: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {

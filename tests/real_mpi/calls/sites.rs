@@ -64,6 +64,13 @@ fn rows(directory: &Path) -> Vec<Value> {
     report["sites"].as_array().unwrap().clone()
 }
 
+/// The stacks of `gyan export`.
+fn collapsed(directory: &Path) -> String {
+    let outcome = run(gyan().args(["export", "--format", "collapsed"]).arg(directory));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    outcome.stdout
+}
+
 /// Function, line, function of the program, calls.
 fn found(rows: &[Value]) -> Vec<(String, u64, String, u64)> {
     let mut found: Vec<_> = rows
@@ -170,6 +177,12 @@ fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
             assert_eq!(names(row, "from"), from, "{mpi:?} {row}");
             assert_eq!(row["object"], "libwrapper.so", "{mpi:?} {row}");
             assert_eq!(row["calls"], calls, "{mpi:?} {row}");
+        }
+        // As a tree, from the outermost function to the one that calls.
+        let stacks = collapsed(&run.directory);
+        for into in ["near", "far"] {
+            let stack = format!(";main;{into};swap (sites.c:{swap});MPI_Sendrecv ");
+            assert!(stacks.lines().any(|line| line.contains(&stack)), "{mpi:?} {stacks}");
         }
         // The program slept one second there, and the other call has nothing to wait for.
         let time = |comment| {
@@ -309,6 +322,13 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
         found.sort();
         assert_eq!(found, told, "{mpi:?}");
         assert!(report(&run.directory).contains(" (step)"), "{mpi:?}");
+        // As a tree it is the program's, without the interpreter.
+        let stacks = collapsed(&run.directory);
+        let told_step = told.iter().find_map(|told| told.strip_suffix(" step")).unwrap();
+        let (call, line) = told_step.split_once(' ').unwrap();
+        let stack = format!("python-mpi4py;step (lines.py:{line});{call}");
+        assert!(stacks.lines().any(|line| line.starts_with(&stack)), "{mpi:?} {stacks}");
+        assert!(!stacks.contains("_PyEval"), "{mpi:?} {stacks}");
     }
 }
 
