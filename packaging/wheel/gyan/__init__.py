@@ -1,10 +1,33 @@
 """gyan: see inside the MPI library that a program runs on.
 
-``gyan.load`` reads what a run left, as frames of pandas, Polars or PyArrow. All work is done by the command ``gyan``, which is in
-this package.
+`load` reads what a run left, as frames of pandas, Polars or PyArrow; `run` starts a program and loads what it leaves. All work is done by
+the command ``gyan``, which is in this package.
 """
 
 from ._command import Error, IncompleteWarning, command, library
 from ._run import Run, load
+from ._several import Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
+from ._start import run, tune
+from ._tables import Column, Table
 
-__all__ = ["Error", "IncompleteWarning", "Run", "command", "library", "load"]
+__all__ = [
+    "Column",
+    "Difference",
+    "Error",
+    "IncompleteWarning",
+    "Run",
+    "Runs",
+    "Scaling",
+    "Table",
+    "Tuning",
+    "Verdict",
+    "check",
+    "command",
+    "diff",
+    "library",
+    "load",
+    "run",
+    "runs",
+    "scale",
+    "tune",
+]

@@ -7,10 +7,13 @@ import subprocess
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Union
 
 Path = Union[str, "os.PathLike[str]"]
+"""Where something is."""
+Option = Union[None, bool, str, int, float, Sequence[str]]
+"""The value of an option of the command."""
 
 DONE = 0
 INCOMPLETE = 1
@@ -64,8 +67,8 @@ def library() -> str:
     return _find("libgyan.so", (os.path.join(data, "lib", "libgyan.so") for _, data in _schemes()))
 
 
-def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) -> tuple[int, bytes]:
-    """What the command prints, and its exit code.
+def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) -> bytes:
+    """What the command prints.
 
     Raises:
         Error: It ends with a code that is not in ``codes``.
@@ -76,4 +79,16 @@ def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) ->
         raise Error(said or f"gyan: it ended with code {done.returncode}; run it in a shell")
     for line in said.splitlines():
         warnings.warn(line, IncompleteWarning, stacklevel=2)
-    return done.returncode, done.stdout
+    return done.stdout
+
+
+def options(named: Mapping[str, Option]) -> list[str]:
+    """Options of the command: ``timeline_window="1s@5s"`` is ``--timeline-window=1s@5s``, True is the option without a value, and
+    a list is one for each element."""
+    made = []
+    for name, value in named.items():
+        option = "--" + name.replace("_", "-")
+        for one in [value] if isinstance(value, (str, int, float)) else value or []:
+            if one is not False:
+                made.append(option if one is True else f"{option}={one}")
+    return made

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Optional
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from . import _tables
-from ._command import Path
+from . import _command, _tables
+from ._command import Option, Path, ask
 from ._tables import Table
 
 if TYPE_CHECKING:
@@ -16,34 +16,30 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Run:
-    """What a run left. `load` makes one.
+class Tables:
+    """What the command has of one run or of several, as tables.
 
-    Each table is an attribute: a frame of pandas, Polars or PyArrow. The command reads it when it is first asked for, and it is kept.
-    What a page or a summary lacks, which have no single ranks, is an `Error` with what they have instead.
+    Each table is an attribute: a frame of pandas, Polars or PyArrow. The command makes it when it is first asked for, and it is kept.
+    What a page or a summary lacks, which have no single ranks, is an `Error` that says what they have.
 
-    Attributes:
-        path: Where the run is.
-        library: What frames are made with: ``pandas``, ``polars`` or ``pyarrow``.
+    With pandas, ``frame.attrs["columns"]`` has the unit of each column and how well its numbers are known. With PyArrow, the metadata of
+    each field has that. Polars keeps no metadata: `tables` has it.
     """
 
-    def __init__(self, path: Path, frames: Optional[str] = None) -> None:
-        self.path = os.fspath(path)
+    def __init__(self, source: Sequence[Path], frames: str | None) -> None:
         self._wanted = frames
-        self._source: list[Path] = [self.path]
-        self._tables = _tables.tables(self._source)
+        self._source = source
+        self._tables, self._places = _tables.described(source)
         self._frames: dict[str, Any] = {}
-
-    def __repr__(self) -> str:
-        return f"gyan.load({self.path!r})"
 
     @property
     def library(self) -> str:
+        """What frames are made with: ``pandas``, ``polars`` or ``pyarrow``."""
         return _tables.installed(self._wanted)
 
     @property
     def tables(self) -> dict[str, Table]:
-        """What tables the run has, and what their columns are: type, unit and fidelity."""
+        """What tables there are, and what their columns are: type, unit and fidelity."""
         return dict(self._tables)
 
     def frame(self, table: str) -> Any:
@@ -136,11 +132,6 @@ class Run:
         return self.frame("phase_calls")
 
     @property
-    def timeline(self) -> Any:
-        """A row for each call that ``gyan run --timeline`` recorded, on one clock."""
-        return self.frame("timeline")
-
-    @property
     def summary(self) -> Any:
         """A row for each number over the ranks: minimum, average and maximum, and which rank was extreme."""
         return self.frame("summary")
@@ -161,7 +152,31 @@ class Run:
         return self.frame("summary_machine")
 
 
-def load(path: Path, *, frames: Optional[str] = None) -> Run:
+class Run(Tables):
+    """What a run left. `load` makes one.
+
+    Attributes:
+        path: Where the run is.
+    """
+
+    def __init__(self, path: Path, frames: str | None = None) -> None:
+        self.path = os.fspath(path)
+        super().__init__([self.path], frames)
+
+    def __repr__(self) -> str:
+        return f"gyan.load({self.path!r})"
+
+    def report(self, **options: Option) -> str:
+        """The report of the run as text, with options of ``gyan report``: ``run.report(findings=True)``."""
+        return ask(["report", *_command.options(options), self.path]).decode()
+
+    @property
+    def timeline(self) -> Any:
+        """A row for each call that ``gyan run --timeline`` recorded, on one clock."""
+        return self.frame("timeline")
+
+
+def load(path: Path, *, frames: str | None = None) -> Run:
     """A run: a directory, a pack, a summary, a page; one that goes on or was killed is as far as its profiles are.
 
     Args:

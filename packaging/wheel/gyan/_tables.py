@@ -6,9 +6,9 @@ import importlib
 import importlib.util
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from ._command import Path, ask
 
@@ -39,12 +39,12 @@ class Column:
     name: str
     type: str
     null: bool
-    unit: Optional[str]
-    fidelity: Optional[str]
+    unit: str | None
+    fidelity: str | None
     about: str
 
     def metadata(self) -> dict[str, str]:
-        """What a frame says of the column."""
+        """What a frame says of the column: ``about``, and ``unit`` and ``fidelity`` where it has them."""
         known = {"unit": self.unit, "fidelity": self.fidelity, "about": self.about}
         return {key: value for key, value in known.items() if value}
 
@@ -64,17 +64,17 @@ class Table:
     columns: tuple[Column, ...]
 
 
-def tables(source: Sequence[Path]) -> dict[str, Table]:
-    """The tables that the command has of a source."""
-    _, printed = ask(["export", "--schema", *source])
-    found = {}
-    for table in json.loads(printed)["tables"]:
+def described(source: Sequence[Path]) -> tuple[dict[str, Table], list[str]]:
+    """The tables that the command has of a source, and where its runs are."""
+    found = json.loads(ask(["export", "--schema", *source]))
+    tables = {}
+    for table in found["tables"]:
         columns = tuple(Column(**column) for column in table["columns"])
-        found[table["name"]] = Table(table["name"], table["row"], columns)
-    return found
+        tables[table["name"]] = Table(table["name"], table["row"], columns)
+    return tables, found["runs"]
 
 
-def installed(wanted: Optional[str] = None) -> str:
+def installed(wanted: str | None = None) -> str:
     """The library that frames are made with.
 
     Raises:
@@ -99,7 +99,7 @@ def frame(source: Sequence[Path], table: Table, library: str) -> Any:
 
 def export(source: Sequence[Path], table: Table, how: str) -> bytes:
     """The table as the command writes it."""
-    return ask(["export", "--format", how, "--table", table.name, *source])[1]
+    return ask(["export", "--format", how, "--table", table.name, *source])
 
 
 def rows(source: Sequence[Path], table: Table) -> Iterator[dict[str, Any]]:
@@ -121,10 +121,9 @@ def to_arrow(source: Sequence[Path], table: Table) -> pyarrow.Table:
     import pyarrow.parquet
 
     read = pyarrow.parquet.read_table(pyarrow.BufferReader(export(source, table, "parquet")))
-    metadata = _metadata(table)
-    fields = [field.with_metadata(metadata.get(field.name.removesuffix("_integer"), {}))
-              if field.name not in metadata else field.with_metadata(metadata[field.name]) for field in read.schema]
-    schema = pyarrow.schema(fields, metadata=read.schema.metadata)
+    known: Mapping[str, dict[bytes | str, bytes | str]] = {name: dict(metadata.items()) for name, metadata in _metadata(table).items()}
+    fields = [field.with_metadata(known[field.name]) for field in read.schema]
+    schema = pyarrow.schema(fields).with_metadata(dict((read.schema.metadata or {}).items()))
     return pyarrow.Table.from_arrays(read.columns, schema=schema)
 
 
@@ -145,7 +144,13 @@ def to_pandas(source: Sequence[Path], table: Table) -> pandas.DataFrame:
 
 
 def _metadata(table: Table) -> dict[str, dict[str, str]]:
-    return {column.name: column.metadata() for column in table.columns}
+    """What a frame says of each of its columns."""
+    known = {}
+    for column in table.columns:
+        known[column.name] = column.metadata()
+        if column.type == "number":
+            known[f"{column.name}_integer"] = column.metadata()
+    return known
 
 
 def _of_csv(text: bytes, table: Table) -> pandas.DataFrame:
@@ -153,11 +158,28 @@ def _of_csv(text: bytes, table: Table) -> pandas.DataFrame:
 
     types = {"text": "string", "integer": "Int64", "double": "Float64", "number": "string"}
     dtypes = {column.name: types[column.type] for column in table.columns}
-    made = pandas.read_csv(io.BytesIO(text), dtype=dtypes, keep_default_na=False, na_values=[""])
+    read = pandas.read_csv(io.BytesIO(text), dtype=dtypes, keep_default_na=False, na_values=[""])
+    made: dict[str, pandas.Series[Any]] = {}
     for column in table.columns:
+        values = read[column.name]
         if column.type == "number":
-            words = made[column.name]
-            integers = words.where(words.str.fullmatch(r"-?\d{1,18}"))
-            made[column.name] = words.astype("Float64")
-            made.insert(made.columns.get_loc(column.name) + 1, f"{column.name}_integer", integers.astype("Int64"))
-    return made
+            made[column.name] = values.astype("Float64")
+            made[f"{column.name}_integer"] = values.where(values.str.fullmatch(r"-?\d{1,18}")).astype("Int64")
+        else:
+            made[column.name] = values
+    return pandas.DataFrame(made)
+
+
+def of_csv(text: bytes, library: str) -> Any:
+    """A frame of a table whose types are not known beforehand."""
+    if library == "pandas":
+        import pandas
+
+        return pandas.read_csv(io.BytesIO(text))
+    if library == "polars":
+        import polars
+
+        return polars.read_csv(io.BytesIO(text), infer_schema_length=None)
+    import pyarrow.csv
+
+    return pyarrow.csv.read_csv(io.BytesIO(text))

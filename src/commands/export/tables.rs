@@ -3,6 +3,7 @@
 use gyan_results::{Fidelity, write_json};
 use serde::Serialize;
 
+use super::runs;
 use crate::DONE;
 use crate::cli::ExportOptions;
 use crate::document::Column;
@@ -97,31 +98,32 @@ pub(super) fn asked(
     super::chosen(all.to_vec(), names, options, |table| table.name(), by_default, unknown)
 }
 
-/// Prints which tables a source has and what their columns are, as JSON.
+/// Prints which tables there are and what their columns are, as JSON.
 pub(super) fn describe(options: &ExportOptions) -> Result<u8, Error> {
-    let tables = if options.runs {
-        super::runs::places(options)?;
-        super::runs::tables()
+    let (runs, tables, before) = if options.runs {
+        (runs::places(options)?, runs::tables(), Some(runs::RUN))
     } else {
         let source = Source::open_all(&options.directories)?;
-        ExportTable::of_source(&source)?
+        (options.directories.clone(), ExportTable::of_source(&source)?, None)
     };
     let tables = tables.iter().map(|table| {
-        let run = options.runs.then_some(super::runs::RUN);
-        let columns = run.into_iter().chain(table.columns());
+        let columns = before.into_iter().chain(table.columns());
         TableDescription {
             name: table.name(),
             row: table.about(),
             columns: columns.map(ColumnDescription::new).collect(),
         }
     });
-    let tables = Descriptions { tables: tables.collect() };
-    output::print(|out| write_json(out, &tables))?;
+    let runs = runs.iter().map(|place| place.display().to_string()).collect();
+    let schema = ExportSchema { runs, tables: tables.collect() };
+    output::print(|out| write_json(out, &schema))?;
     Ok(DONE)
 }
 
+/// What can be exported.
 #[derive(Serialize)]
-struct Descriptions {
+struct ExportSchema {
+    runs: Vec<String>,
     tables: Vec<TableDescription>,
 }
 
