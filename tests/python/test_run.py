@@ -81,7 +81,8 @@ def test_arrow_says_unit_and_fidelity_in_its_fields(kept: gyan.Run) -> None:
     pytest.importorskip("pyarrow")
     schema = kept.to_arrow("variables").schema
     for name in ("delta", "delta_integer"):
-        assert schema.field(name).metadata[b"fidelity"] == b"exact"
+        assert (schema.field(name).metadata or {})[b"fidelity"] == b"exact"
+    assert schema.metadata is not None
     assert schema.metadata[b"gyan.table"] == b"variables"
 
 
@@ -90,7 +91,7 @@ def test_what_is_known_of_columns_is_in_parquet(kept: gyan.Run) -> None:
     for name, table in kept.tables.items():
         if name == "timeline":
             continue
-        metadata = kept.to_arrow(name).schema.metadata
+        metadata = kept.to_arrow(name).schema.metadata or {}
         units = {column.name: column.unit for column in table.columns if column.unit}
         fidelity = {column.name: column.fidelity for column in table.columns if column.fidelity}
         assert json.loads(metadata[b"gyan.units"]) == units
@@ -164,7 +165,7 @@ def test_packs_have_the_same_tables_and_pages_and_summaries_those_of_the_run(kep
 
 
 def test_the_schema_is_that_of_the_rows(kept: gyan.Run) -> None:
-    kinds = {"text": str, "integer": int, "double": (int, float), "number": (int, float)}
+    kinds: dict[str, Any] = {"text": str, "integer": int, "double": (int, float), "number": (int, float)}
     for name, table in kept.tables.items():
         if name == "timeline":
             continue
