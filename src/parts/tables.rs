@@ -452,7 +452,7 @@ mod tests {
 
     use super::*;
     use crate::parts::{PARTS, TIMELINE_TABLE};
-    use crate::timeline::RecordedCall;
+    use crate::timeline::TimelineCall;
 
     #[test]
     fn every_row_has_a_cell_for_each_column() {
@@ -521,7 +521,7 @@ mod tests {
         let mut text = format!("{head}{MARK}");
         let ranks = TABLES.iter().map(|table| (table.name, table.about, table.columns()));
         let [name, about] = TIMELINE_TABLE;
-        let timeline = (name, about, RecordedCall::COLUMNS.to_vec());
+        let timeline = (name, about, TimelineCall::COLUMNS.to_vec());
         let of_run = PARTS.iter().filter_map(|part| part.table.as_ref());
         let is_described = |columns: &[Column]| columns.iter().all(|of| !of.about.is_empty());
         let of_run = of_run
