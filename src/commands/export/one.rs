@@ -7,6 +7,7 @@ use super::{Head, Writers, done, said, to_place};
 use crate::DONE;
 use crate::cli::ExportOptions;
 use crate::document::data::Row;
+use crate::document::plural;
 use crate::error::Error;
 use crate::input::source::Source;
 use crate::parts::ReportInput;
@@ -33,7 +34,7 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
     let Some(profiles) = written else { return Ok(DONE) };
     let code = done(source, &bad);
     said(options, || match profiles {
-        0 => format!("{} tables of the run", tables.len()),
+        0 => format!("{} table{} of the run", tables.len(), plural(tables.len() as u64)),
         profiles => format!("{profiles} profiles"),
     })?;
     Ok(code)
