@@ -41,6 +41,14 @@ pub(super) fn export(format: ExportFormat, options: &ExportOptions) -> Result<u8
         let remedy = "ask for parquet, csv or jsonl, or for no table";
         return Err(Error::new("--table", "is not for a format without tables", remedy));
     }
+    if options.runs {
+        let remedy = if format == ExportFormat::Extrap {
+            "leave it out"
+        } else {
+            "ask for parquet, csv or jsonl"
+        };
+        return Err(Error::new("--runs", "is for tables", remedy));
+    }
     if let Some(place) = options.output.as_deref().filter(|place| is_directory(place)) {
         let what = format!("-o {}", place.display());
         return Err(Error::new(what, "is a directory, and this is one file", "name a file"));

@@ -85,7 +85,9 @@ pub(super) fn read<'s>(source: &Source, summary: &'s Summary) -> (CallTree<'s>, 
     let name = program_name(program(summary));
     let root = growing.child(None, NodeKind::Program, name, (None, None));
     let Ok(()) = source.in_order(|_, profile| {
-        profile.iter().for_each(|profile| growing.add(root, profile));
+        if let Ok(profile) = profile {
+            growing.add(root, &profile);
+        }
         Ok::<(), Infallible>(())
     });
     let remarks = growing.paths.remarks().map(str::to_owned).collect();
