@@ -159,17 +159,19 @@ def _metadata(table: Table) -> dict[str, dict[str, str]]:
 def _of_csv(text: bytes, table: Table) -> pandas.DataFrame:
     import pandas
 
-    types = {"text": "string", "integer": "Int64", "double": "Float64", "number": "string"}
+    types = {"text": "string", "integer": "Int64", "double": "float64", "number": "string"}
     dtypes = {column.name: types[column.type] for column in table.columns}
-    read = pandas.read_csv(io.BytesIO(text), dtype=dtypes, keep_default_na=False, na_values=[""])
+    # Doubles as they were written, bit by bit.
+    exact: Any = {"float_precision": "round_trip"}
+    read = pandas.read_csv(io.BytesIO(text), dtype=dtypes, keep_default_na=False, na_values=[""], **exact)
     made: dict[str, pandas.Series[Any]] = {}
     for column in table.columns:
         values = read[column.name]
         if column.type == "number":
-            made[column.name] = values.astype("Float64")
+            made[column.name] = values.map(float, na_action="ignore").astype("Float64")
             made[f"{column.name}_integer"] = values.where(values.str.fullmatch(r"-?\d{1,18}")).astype("Int64")
         else:
-            made[column.name] = values
+            made[column.name] = values.astype("Float64") if column.type == "double" else values
     return pandas.DataFrame(made)
 
 
@@ -178,7 +180,7 @@ def of_csv(text: bytes, library: str) -> Any:
     if library == "pandas":
         import pandas
 
-        return pandas.read_csv(io.BytesIO(text))
+        return pandas.read_csv(io.BytesIO(text), float_precision="round_trip")
     if library == "polars":
         import polars
 
