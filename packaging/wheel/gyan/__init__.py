@@ -7,6 +7,8 @@ import os
 import sys
 import sysconfig
 
+from ._phase import phase as phase
+
 
 def _schemes():
     """Where pip puts the data of a package: in this environment, or in the user's, or with --target."""
