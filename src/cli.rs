@@ -629,9 +629,15 @@ pub(crate) struct ExportOptions {
     /// The run directory, or a pack or page of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
+    /// Each DIR is a run of its own, or a directory of runs: all in one table, whose first column says of which run a row is
+    #[arg(long)]
+    pub(crate) runs: bool,
     /// How to write it
-    #[arg(short, long, value_parser = OneOf::<ExportFormat>::new())]
-    pub(crate) format: Asked<ExportFormat>,
+    #[arg(short, long, required_unless_present = "schema", value_parser = OneOf::<ExportFormat>::new())]
+    pub(crate) format: Option<Asked<ExportFormat>>,
+    /// Print which tables there are and what their columns are, as JSON: type, unit, how well the numbers are known
+    #[arg(long, conflicts_with_all = ["format", "output", "table", "calls"])]
+    pub(crate) schema: bool,
     /// Where to write: a file, or a directory for one file per table [default: standard output]
     #[arg(short, long, value_name = "PLACE")]
     pub(crate) output: Option<PathBuf>,
@@ -639,8 +645,8 @@ pub(crate) struct ExportOptions {
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, message_times, variables, series, phases,
-    /// phase_calls
-    /// [default: variables; all of them into a directory; for a page: summary, ...]
+    /// phase_calls, timeline; of all ranks together: summary, summary_findings, summary_efficiencies, ...
+    /// [default: variables; those of ranks into a directory; for a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
     /// The same as --table calls

@@ -52,7 +52,7 @@ impl<R: Row> Row for &R {
 }
 
 /// Makes a [`Row`] of a type: each of its columns, and what stands there in a row. A column that several tables have is a
-/// constant. What a column is, is said to readers of a file, and in docs/tables.md.
+/// constant. What a column is and how well its numbers are known is said to readers of a file, and in docs/tables.md.
 ///
 /// ```text
 /// columns! { (call, bar) in (&Call, HistogramBar);
@@ -60,21 +60,22 @@ impl<R: Row> Row for &R {
 ///     /// seconds that the calls took at least
 ///     required(from_s: Double) => bar.from,
 ///     /// bytes that they moved; null where they are not counted
-///     column(bytes: Integer) => bar.bytes,
+///     column(bytes: Integer, Exact) => bar.bytes,
 /// }
 /// ```
 macro_rules! columns {
     (@ $column:ident;) => { $column };
-    (@ $column:ident ($name:ident: $kind:ident); $($about:literal)*) => {
+    (@ $column:ident ($name:ident: $kind:ident $(, $fidelity:ident)?); $($about:literal)*) => {
         $crate::document::$column(stringify!($name), $crate::document::Kind::$kind)
+            $(.known(gyan_results::Fidelity::$fidelity))?
             .about(concat!($($about),*).trim_ascii_start())
     };
     ($row:pat_param in $type:ty; $(
-        $(#[doc = $about:literal])* $column:ident $(($name:ident: $kind:ident))? => $cell:expr
+        $(#[doc = $about:literal])* $column:ident $(($name:ident: $kind:ident $(, $fidelity:ident)?))? => $cell:expr
     ),+ $(,)?) => {
         impl $crate::document::data::Row for $type {
             const COLUMNS: &'static [$crate::document::Column] = &[$(
-                $crate::document::data::columns!(@ $column $(($name: $kind))?; $($about)*)
+                $crate::document::data::columns!(@ $column $(($name: $kind $(, $fidelity)?))?; $($about)*)
             ),+];
 
             fn write(&self, take: &mut $crate::document::TakeRow) -> std::io::Result<()> {

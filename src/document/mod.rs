@@ -7,7 +7,7 @@ pub(crate) mod page;
 pub(crate) mod statistic;
 pub(crate) mod value;
 
-use gyan_results::CheckResult;
+use gyan_results::{CheckResult, Fidelity};
 
 pub(crate) use data::{Data, Document, Presentation, TakeRow};
 pub(crate) use value::Value;
@@ -34,6 +34,8 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
     /// Whether every row has a value.
     pub(crate) required: bool,
+    /// How well its numbers are known; none for text, and where that depends on the row.
+    pub(crate) fidelity: Option<Fidelity>,
     /// Its meaning, for readers of a file.
     pub(crate) about: &'static str,
 }
@@ -42,7 +44,21 @@ impl Column {
     pub(crate) const fn about(self, about: &'static str) -> Column {
         Column { about, ..self }
     }
+
+    pub(crate) const fn known(self, fidelity: Fidelity) -> Column {
+        Column { fidelity: Some(fidelity), ..self }
+    }
+
+    /// The unit of its numbers, which its name ends with: `s`, `ns`, `bytes` or `share`; none for a number of things.
+    pub(crate) fn unit(&self) -> Option<&'static str> {
+        let is_text = matches!(self.kind, Kind::Text | Kind::Place | Kind::Prose);
+        let last = self.name.rsplit('_').next();
+        UNITS.into_iter().find(|unit| !is_text && Some(*unit) == last)
+    }
 }
+
+/// The units that the name of a column can end with.
+const UNITS: [&str; 4] = ["s", "ns", "bytes", "share"];
 
 /// The kind of cells in a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,6 +74,18 @@ pub(crate) enum Kind {
     Number,
     /// The same of less interest: the column is left out where the table would be too wide.
     Spare,
+}
+
+impl Kind {
+    /// What a reader of a long table is told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Text | Kind::Place | Kind::Prose => "text",
+            Kind::Integer => "integer",
+            Kind::Double => "double",
+            Kind::Number | Kind::Spare => "number",
+        }
+    }
 }
 
 /// Test cases, for a CI server.
@@ -81,11 +109,11 @@ impl<'a> Section<'a> {
 }
 
 pub(crate) const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: false, about: "" }
+    Column { name, kind, required: false, fidelity: None, about: "" }
 }
 
 pub(crate) const fn required(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: true, about: "" }
+    Column { name, kind, required: true, fidelity: None, about: "" }
 }
 
 pub(crate) fn texts<const N: usize>(names: [&'static str; N]) -> Vec<Column> {

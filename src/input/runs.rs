@@ -64,7 +64,7 @@ fn is_same(one: &Summary, other: &Summary) -> bool {
 }
 
 /// The run at `path`, or the runs in it and in the directories in it.
-pub(super) fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

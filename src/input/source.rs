@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use gyan_results::{
@@ -31,6 +33,8 @@ pub(crate) const PART: usize = 16;
 const BLOCK: RangeInclusive<u32> = 16..=1024;
 /// The least number of blocks for each thread.
 const BLOCKS_PER_THREAD: usize = 8;
+/// How often the parts that all threads read at once are kept until they are taken.
+const PARTS_AHEAD: usize = 2;
 /// A reduction that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -385,23 +389,42 @@ impl Source {
         }
     }
 
-    /// Each profile with its name, in the order of the ranks, read on all cores; stops at an error.
+    /// All profiles with their names, in the order of the ranks, read by this thread.
+    pub(crate) fn all(&self) -> Vec<(String, Read)> {
+        let mut profiles = Vec::with_capacity(self.len());
+        for part in 0..self.parts() {
+            self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+        }
+        profiles.extend(self.lost().map(|(name, why)| (name.to_owned(), Err(why.to_owned()))));
+        profiles
+    }
+
+    /// Each profile with its name, in the order of the ranks, read on all cores while others are taken; stops at an
+    /// error.
     pub(crate) fn in_order<E>(
         &self,
         mut take: impl FnMut(&str, Read) -> Result<(), E>,
     ) -> Result<(), E> {
+        let read = |&part: &usize| {
+            let mut profiles = Vec::new();
+            self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+            profiles
+        };
         let parts: Vec<usize> = (0..self.parts()).collect();
-        for parts in parts.chunks(rayon::current_num_threads()) {
-            let read = |&part: &usize| {
-                let mut profiles = Vec::new();
-                self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
-                profiles
-            };
-            let read: Vec<Vec<(String, Read)>> = parts.par_iter().map(read).collect();
-            for (name, profile) in read.into_iter().flatten() {
-                take(&name, profile)?;
-            }
-        }
+        let (put, ready) = mpsc::sync_channel(PARTS_AHEAD);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for parts in parts.chunks(rayon::current_num_threads()) {
+                    let read: Vec<Vec<(String, Read)>> = parts.par_iter().map(read).collect();
+                    // Nobody takes any more after an error.
+                    if put.send(read).is_err() {
+                        return;
+                    }
+                }
+            });
+            let profiles = ready.into_iter().flatten().flatten();
+            profiles.into_iter().try_for_each(|(name, profile)| take(&name, profile))
+        })?;
         for (name, why) in self.lost() {
             take(name, Err(why.to_owned()))?;
         }

@@ -17,9 +17,11 @@ pub(super) const ENVIRONMENT: Part = Part {
             |of| Ok(show(of)),
         )
     }),
-    table: Some(SummaryTable::new("summary_environment", "control variable", |of| {
-        Some(Data::new(&of.summary.cvars))
-    })),
+    table: Some(SummaryTable::new::<&CvarSetting>(
+        "summary_environment",
+        "control variable",
+        |of| Some(Data::new(&of.summary.cvars)),
+    )),
     block: None,
 };
 

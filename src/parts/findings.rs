@@ -1,7 +1,10 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
+use std::iter;
+
 use gyan_results::{
-    Actor, CommunicationSplit, Efficiencies, Evidence, Fidelity, Finding, Summary, Unit,
+    Actor, CommunicationSplit, Efficiencies, Evidence, Fidelity, Finding, PhaseEfficiencies,
+    Summary, Unit,
 };
 use serde::Serialize;
 
@@ -22,11 +25,32 @@ pub(super) const FINDINGS: Part = Part {
          they rest on",
         |of| Ok(show(of)),
     )),
-    table: Some(SummaryTable::new("summary_findings", "finding", |of| {
+    table: Some(SummaryTable::new::<&Finding>("summary_findings", "finding", |of| {
         Some(Data::new(&of.answers().findings))
     })),
     block: Some(|of| Ok(block(of))),
 };
+
+/// Load balance, communication and parallel efficiency.
+pub(super) const EFFICIENCIES: Part = Part {
+    option: None,
+    table: Some(SummaryTable::new::<EfficienciesOf>(
+        "summary_efficiencies",
+        "phase, and one for the run",
+        |of| {
+            let efficiencies = of.answers().efficiencies.as_ref()?;
+            let phases = efficiencies.phases.iter().map(EfficienciesOf::Phase);
+            Some(Data::new(iter::once(EfficienciesOf::Run(efficiencies)).chain(phases)))
+        },
+    )),
+    block: None,
+};
+
+/// What a row of the table of efficiencies is about.
+enum EfficienciesOf<'a> {
+    Run(&'a Efficiencies),
+    Phase(&'a PhaseEfficiencies),
+}
 
 fn show<'r>(of: &'r ReportInput) -> Presentation<'r> {
     let Answers { efficiencies, findings, .. } = of.answers();
@@ -284,6 +308,54 @@ fn advice_in_a_row(finding: &Finding) -> String {
 fn listed(names: &[impl ToString]) -> Option<String> {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+impl EfficienciesOf<'_> {
+    /// What a phase does not have: only ranks of a whole run begin and end together.
+    fn of_run<T>(&self, number: impl Fn(&Efficiencies) -> T) -> Option<T> {
+        match self {
+            EfficienciesOf::Run(of) => Some(number(of)),
+            EfficienciesOf::Phase(_) => None,
+        }
+    }
+
+    fn split<T>(&self, number: impl Fn(&CommunicationSplit) -> T) -> Option<T> {
+        self.of_run(|of| of.split.as_ref().map(&number)).flatten()
+    }
+}
+
+columns! { of in EfficienciesOf<'_>;
+    /// name of the phase; null for the run, (outside) for what is in no phase
+    column(phase: Text) => match of {
+        EfficienciesOf::Run(_) => None,
+        EfficienciesOf::Phase(of) => Some(name_of_phase(&of.phase)),
+    },
+    /// 1 when each rank has the same work
+    required(load_balance: Double, Estimated) => match of {
+        EfficienciesOf::Run(of) => of.load_balance,
+        EfficienciesOf::Phase(of) => of.load_balance,
+    },
+    /// 1 when the rank with the most work spends no time in MPI
+    column(communication: Double, Estimated) => of.of_run(|of| of.communication),
+    /// 1 when that rank does not have to wait for others; at most this where is_bound
+    column(serialisation: Double, Estimated) => of.split(|of| of.serialisation),
+    /// 1 when moving data takes no time; at least this where is_bound
+    column(transfer: Double, Estimated) => of.split(|of| of.transfer),
+    /// standard error of transfer
+    column(transfer_error: Double, Estimated) => of.split(|of| of.transfer_error).flatten(),
+    /// true when ranks may have waited longer than is known, else false
+    column(is_bound: Text) => of.split(|of| of.is_bound.to_string()),
+    /// part of the time in MPI that is in functions whose waiting is not known
+    column(unknown_share: Double, Estimated) => of.split(|of| of.unknown_share),
+    /// part of the time of all ranks that is spent outside MPI
+    required(parallel: Double, Estimated) => match of {
+        EfficienciesOf::Run(of) => of.parallel,
+        EfficienciesOf::Phase(of) => of.parallel,
+    },
+    /// standard error of parallel
+    column(parallel_error: Double, Estimated) => of.of_run(|of| of.parallel_error).flatten(),
+    /// rank with the most time outside MPI
+    column(busiest_rank: Integer) => of.of_run(|of| Value::Rank(of.busiest_rank)),
 }
 
 columns! { finding in Finding;

@@ -25,7 +25,7 @@ pub(super) const HISTOGRAM: Part = Part {
             show,
         )
     }),
-    table: Some(SummaryTable::new(
+    table: Some(SummaryTable::new::<(&Histogram, &HistogramBar)>(
         "summary_histograms",
         "bar of a histogram over the ranks",
         |of| Some(rows(histograms(of.summary, "*"))),

@@ -20,6 +20,7 @@ mod peers;
 mod phases;
 mod queues;
 mod ranks;
+mod recorded;
 mod report;
 mod run;
 mod series;
@@ -32,8 +33,9 @@ mod variables;
 mod waiting;
 mod watch;
 
+use crate::document::data::Row;
 use crate::document::page::PageBlock;
-use crate::document::{Data, Presentation, Value};
+use crate::document::{Column, Data, Presentation, Value};
 use crate::error::Error;
 
 #[cfg(test)]
@@ -42,6 +44,7 @@ pub(crate) use input::ReportInput;
 pub(crate) use now::{cause, groups};
 pub(crate) use page::{page_of_first_screen, page_of_run};
 pub(crate) use ranks::OfRanks;
+pub(crate) use recorded::TIMELINE_TABLE;
 pub(crate) use report::{first_screen, show as report, whole};
 pub(crate) use tables::{CALLS, RankTable, TABLES, VARIABLES};
 pub(crate) use timeline::iterations_kept;
@@ -53,6 +56,7 @@ pub(crate) const PARTS: &[Part] = &[
     now::NOW,
     run::RUN,
     findings::FINDINGS,
+    findings::EFFICIENCIES,
     time::TIME,
     functions::FUNCTIONS,
     histogram::HISTOGRAM,
@@ -114,17 +118,19 @@ pub(crate) enum Takes {
     MaybeGlob,
 }
 
-/// A table of `gyan export` where there are no profiles, only a summary.
+/// A table of `gyan export` that is about the run, not about single ranks.
 pub(crate) struct SummaryTable {
     pub(crate) name: &'static str,
     /// What there is a row for.
     pub(crate) about: &'static str,
+    pub(crate) columns: &'static [Column],
     pub(crate) rows: MakeRows,
 }
 
 impl SummaryTable {
-    const fn new(name: &'static str, about: &'static str, rows: MakeRows) -> SummaryTable {
-        SummaryTable { name, about, rows }
+    /// The table of rows `R`, which `rows` makes.
+    const fn new<R: Row>(name: &'static str, about: &'static str, rows: MakeRows) -> SummaryTable {
+        SummaryTable { name, about, columns: R::COLUMNS, rows }
     }
 }
 

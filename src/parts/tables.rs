@@ -7,8 +7,9 @@
 use std::io;
 
 use gyan_results::{
-    Call, CodeAddress, Element, MessagePlace, MessageStream, MessageTime, MessageTimes, Number,
-    PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites, Waiting,
+    Call, CodeAddress, Element, Fidelity, MessagePlace, MessageStream, MessageTime, MessageTimes,
+    Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites,
+    Waiting,
 };
 
 use super::headings::name_of_phase;
@@ -38,16 +39,22 @@ const RANK: Column = required("rank", Kind::Integer).about("rank in MPI_COMM_WOR
 const HOST: Column = required("host", Kind::Text).about("host of the rank");
 
 const FUNCTION: Column = required("function", Kind::Text).about("name in C");
-const COUNT: Column = required("count", Kind::Integer).about("calls by the program; exact");
+const COUNT: Column =
+    required("count", Kind::Integer).known(Fidelity::Exact).about("calls by the program");
 const BYTES: Column = column("bytes", Kind::Integer)
-    .about("bytes handed to MPI; exact; null where they are not counted, as for receives");
+    .known(Fidelity::Exact)
+    .about("bytes handed to MPI; null where they are not counted, as for receives");
 const TIME: Column = column("time_s", Kind::Double)
+    .known(Fidelity::Estimated)
     .about("seconds in all calls: an estimate, unless time_error_s is 0; null when none was timed");
 const TIME_ERROR: Column = column("time_error_s", Kind::Double)
+    .known(Fidelity::Estimated)
     .about("standard error of time_s in seconds; null when it is not known, and time_s the least that it can be");
-const TIMED: Column = required("timed", Kind::Integer).about("calls that were timed; exact");
-const TIME_MAX: Column =
-    column("time_max_s", Kind::Double).about("seconds of the longest call that was timed");
+const TIMED: Column =
+    required("timed", Kind::Integer).known(Fidelity::Exact).about("calls that were timed");
+const TIME_MAX: Column = column("time_max_s", Kind::Double)
+    .known(Fidelity::Sampled)
+    .about("seconds of the longest call that was timed");
 const VARIABLE: Column = required("variable", Kind::Text).about("name of the performance variable");
 const CLASS: Column = required("class", Kind::Text).about("class, as the library says");
 const BEHAVES_AS: Column = required("behaves_as", Kind::Text)
@@ -129,32 +136,32 @@ columns! { of in RankProfile;
     required(code: Integer) => Number::Integer(of.end.code.into()),
     /// when MPI_Init was called: UTC, RFC 3339
     required(started: Text) => &of.job.started,
-    /// seconds from MPI_Init to the end; exact
-    required(elapsed_s: Double) => of.job.known_s(),
+    /// seconds from MPI_Init to the end
+    required(elapsed_s: Double, Exact) => of.job.known_s(),
     /// seconds in MPI functions, of all threads: an estimate
-    column(in_mpi_s: Double) => of.in_mpi.as_ref().map(|of| of.time_s),
+    column(in_mpi_s: Double, Estimated) => of.in_mpi.as_ref().map(|of| of.time_s),
     /// standard error of in_mpi_s in seconds
-    column(in_mpi_error_s: Double) => of.in_mpi.as_ref().and_then(|of| of.time_error_s),
+    column(in_mpi_error_s: Double, Estimated) => of.in_mpi.as_ref().and_then(|of| of.time_error_s),
     /// in_mpi_s / elapsed_s
-    column(in_mpi_share: Double) => of.in_mpi.as_ref().map(|of| of.share),
+    column(in_mpi_share: Double, Estimated) => of.in_mpi.as_ref().map(|of| of.share),
     /// seconds in MPI_T_init_thread of the library, before MPI_Init
-    required(mpit_init_s: Double) => of.overhead.mpit_init_s,
-    /// seconds that gyan took at the start; measured
-    required(init_s: Double) => of.overhead.init_s,
-    /// seconds that gyan took to read variables and to keep the live file; measured
-    required(sampling_s: Double) => of.overhead.sampling_s,
+    required(mpit_init_s: Double, Exact) => of.overhead.mpit_init_s,
+    /// seconds that gyan took at the start
+    required(init_s: Double, Exact) => of.overhead.init_s,
+    /// seconds that gyan took to read variables and to keep the live file
+    required(sampling_s: Double, Exact) => of.overhead.sampling_s,
     /// seconds that gyan took to count and time calls: an estimate
-    required(wrappers_s: Double) => of.overhead.wrappers_s,
+    required(wrappers_s: Double, Estimated) => of.overhead.wrappers_s,
     /// seconds that gyan took in callbacks: an estimate
-    required(events_s: Double) => of.overhead.events_s,
+    required(events_s: Double, Estimated) => of.overhead.events_s,
     /// seconds that gyan took to record a timeline: an estimate
-    required(timeline_s: Double) => of.overhead.timeline_s,
-    /// seconds that gyan took at the end; measured
-    required(finalize_s: Double) => of.overhead.finalize_s,
+    required(timeline_s: Double, Estimated) => of.overhead.timeline_s,
+    /// seconds that gyan took at the end
+    required(finalize_s: Double, Exact) => of.overhead.finalize_s,
     /// share of elapsed_s that gyan took, mpit_init_s excluded
-    required(overhead_share: Double) => of.overhead.share,
+    required(overhead_share: Double, Estimated) => of.overhead.share,
     /// share of elapsed_s that gyan took between start and end
-    required(overhead_running_share: Double) => of.overhead.running_share,
+    required(overhead_running_share: Double, Estimated) => of.overhead.running_share,
     /// MPI library and its version
     required(library: Text) => &of.mpi.library,
     /// what MPI_Query_thread gave
@@ -168,21 +175,21 @@ columns! { of in RankProfile;
     column(memory_limit_bytes: Integer) =>
         used(of).and_then(|of| of.cgroup.as_ref()?.memory_limit_bytes),
     /// seconds of processor time in the program since MPI_Init, by the kernel
-    column(user_s: Double) => used(of).map(|of| of.user_s),
+    column(user_s: Double, Exact) => used(of).map(|of| of.user_s),
     /// seconds of processor time in the kernel since MPI_Init, by the kernel
-    column(system_s: Double) => used(of).map(|of| of.system_s),
-    /// how often a thread gave up its processor since MPI_Init; exact
-    column(voluntary_switches: Integer) => used(of).map(|of| of.voluntary_switches),
-    /// how often a thread lost or yielded its processor since MPI_Init; exact
-    column(involuntary_switches: Integer) => used(of).map(|of| of.involuntary_switches),
+    column(system_s: Double, Exact) => used(of).map(|of| of.system_s),
+    /// how often a thread gave up its processor since MPI_Init
+    column(voluntary_switches: Integer, Exact) => used(of).map(|of| of.voluntary_switches),
+    /// how often a thread lost or yielded its processor since MPI_Init
+    column(involuntary_switches: Integer, Exact) => used(of).map(|of| of.involuntary_switches),
     /// seconds for which the first thread was ready to run and had no processor, by the kernel
-    column(processor_wait_s: Double) => used(of).and_then(|of| of.processor_wait_s),
-    /// page faults since MPI_Init that did not read; exact
-    column(minor_faults: Integer) => used(of).map(|of| of.minor_faults),
-    /// page faults since MPI_Init that read; exact
-    column(major_faults: Integer) => used(of).map(|of| of.major_faults),
-    /// most bytes that were resident since the program began; exact
-    column(peak_memory_bytes: Integer) => used(of).map(|of| of.peak_memory_bytes),
+    column(processor_wait_s: Double, Exact) => used(of).and_then(|of| of.processor_wait_s),
+    /// page faults since MPI_Init that did not read
+    column(minor_faults: Integer, Exact) => used(of).map(|of| of.minor_faults),
+    /// page faults since MPI_Init that read
+    column(major_faults: Integer, Exact) => used(of).map(|of| of.major_faults),
+    /// most bytes that were resident since the program began
+    column(peak_memory_bytes: Integer, Exact) => used(of).map(|of| of.peak_memory_bytes),
 }
 
 columns! { call in Call;
@@ -202,7 +209,7 @@ columns! { (call, bar) in (&Call, HistogramBar);
     /// seconds that none of them took; twice from_s
     required(below_s: Double) => bar.below,
     /// calls: an estimate like the time
-    required(count: Integer) => bar.count,
+    required(count: Integer, Estimated) => bar.count,
 }
 
 columns! { bar in SizeBar<'_>;
@@ -211,10 +218,10 @@ columns! { bar in SizeBar<'_>;
     required(from_bytes: Integer) => bar.from,
     /// bytes that none of them moved
     required(below_bytes: Integer) => bar.below,
-    /// calls that succeeded; exact
-    required(count: Integer) => bar.count,
-    /// bytes that they moved; exact
-    required(bytes: Integer) => bar.bytes,
+    /// calls that succeeded
+    required(count: Integer, Exact) => bar.count,
+    /// bytes that they moved
+    required(bytes: Integer, Exact) => bar.bytes,
 }
 
 columns! { (kind, of) in (&str, &PeerTraffic);
@@ -222,10 +229,10 @@ columns! { (kind, of) in (&str, &PeerTraffic);
     required(kind: Text) => *kind,
     /// its rank in MPI_COMM_WORLD; null for all others
     column(peer: Integer) => of.rank.map(Value::Rank),
-    /// messages or accesses; exact
-    required(number: Integer) => of.number,
-    /// their bytes; exact
-    required(bytes: Integer) => of.bytes,
+    /// messages or accesses
+    required(number: Integer, Exact) => of.number,
+    /// their bytes
+    required(bytes: Integer, Exact) => of.bytes,
 }
 
 columns! { (site, all) in (&Site, &Sites);
@@ -238,17 +245,17 @@ columns! { (site, all) in (&Site, &Sites);
     /// name of code that is in no file, where its maker tells
     column(name: Text) => code(site, all).and_then(|code| code.name.as_ref()),
     /// calls: an estimate, unless count_error is 0
-    required(count: Integer) => site.calls,
+    required(count: Integer, Estimated) => site.calls,
     /// standard error of count; null when it is not known
-    column(count_error: Double) => site.calls_error,
+    column(count_error: Double, Estimated) => site.calls_error,
     TIMED => site.timed,
     /// seconds in the calls: an estimate, unless time_error_s is 0
-    required(time_s: Double) => site.time_s,
+    required(time_s: Double, Estimated) => site.time_s,
     TIME_ERROR => site.time_error_s,
     /// seconds of the longest call that was timed
-    required(time_max_s: Double) => site.time_max_s,
+    required(time_max_s: Double, Sampled) => site.time_max_s,
     /// bytes handed to MPI: an estimate like the time; null where they are not counted
-    column(bytes: Integer) => site.bytes,
+    column(bytes: Integer, Estimated) => site.bytes,
 }
 
 columns! { (of, call, ns) in (&Waiting, u64, u64);
@@ -277,8 +284,8 @@ columns! { (of, number, time, calls) in TimedMessage<'_>;
     required(tag: Integer) => Number::Integer(of.tag.into()),
     /// number of the communicator: the same on all of its ranks
     required(communicator: Text) => &of.communicator,
-    /// messages in this direction with this peer, tag and communicator; exact
-    required(messages: Integer) => of.messages,
+    /// messages in this direction with this peer, tag and communicator
+    required(messages: Integer, Exact) => of.messages,
     /// one in 2^level of them is timed
     required(level: Integer) => u64::from(of.level),
     /// number of this one among them, from 0: the same on both ranks
@@ -302,20 +309,20 @@ columns! { (pvar, of, readings) in (&Pvar, Element, Readings);
     OBJECT => pvar.object.as_ref(),
     /// scalar, the index in a vector, or sum, min or max of one that was too long to keep
     required(element: Text) => element(*of),
-    /// reading after MPI_Init, in the library's unit; exact
-    column(start: Number) => readings.start,
-    /// reading before MPI_Finalize; exact
-    column(end: Number) => readings.end,
-    /// end - start of what only grows; exact
-    column(delta: Number) => readings.delta,
-    /// readings in between; exact
-    column(samples: Integer) => pvar.samples.as_ref().map(|samples| samples.n),
+    /// reading after MPI_Init, in the library's unit
+    column(start: Number, Exact) => readings.start,
+    /// reading before MPI_Finalize
+    column(end: Number, Exact) => readings.end,
+    /// end - start of what only grows
+    column(delta: Number, Exact) => readings.delta,
+    /// readings in between
+    column(samples: Integer, Exact) => pvar.samples.as_ref().map(|samples| samples.n),
     /// smallest of them
-    column(sampled_min: Number) => readings.sampled_min,
+    column(sampled_min: Number, Sampled) => readings.sampled_min,
     /// mean of them
-    column(sampled_mean: Double) => readings.sampled_mean,
+    column(sampled_mean: Double, Sampled) => readings.sampled_mean,
     /// largest of them
-    column(sampled_max: Number) => readings.sampled_max,
+    column(sampled_max: Number, Sampled) => readings.sampled_max,
 }
 
 columns! { of in SeriesInterval<'_>;
@@ -326,23 +333,23 @@ columns! { of in SeriesInterval<'_>;
     /// seconds from MPI_Init to the end of the interval
     required(end_s: Double) => of.end_s,
     /// smallest reading, of a vector the sum over its elements
-    required(min: Double) => of.min,
+    required(min: Double, Sampled) => of.min,
     /// mean of the readings
-    required(mean: Double) => of.mean,
+    required(mean: Double, Sampled) => of.mean,
     /// largest reading
-    required(max: Double) => of.max,
+    required(max: Double, Sampled) => of.max,
 }
 
 columns! { phase in Phase;
     PHASE => name_of_phase(&phase.name),
-    /// how often it began; exact
-    required(entries: Integer) => phase.entries,
-    /// seconds in it, phases inside it excluded; exact
-    required(time_s: Double) => phase.time_s,
-    /// stretches of time in it; exact
-    required(stretches: Integer) => phase.stretches,
-    /// stretches of which variables were read; exact
-    required(stretches_read: Integer) => phase.stretches_read,
+    /// how often it began
+    required(entries: Integer, Exact) => phase.entries,
+    /// seconds in it, phases inside it excluded
+    required(time_s: Double, Exact) => phase.time_s,
+    /// stretches of time in it
+    required(stretches: Integer, Exact) => phase.stretches,
+    /// stretches of which variables were read
+    required(stretches_read: Integer, Exact) => phase.stretches_read,
 }
 
 columns! { (phase, call) in (&Phase, &Call);
@@ -444,6 +451,8 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::parts::{PARTS, TIMELINE_TABLE};
+    use crate::timeline::RecordedCall;
 
     #[test]
     fn every_row_has_a_cell_for_each_column() {
@@ -484,7 +493,9 @@ mod tests {
         let help = option.get_help().unwrap().to_string();
         let (names, _) = help.split_once(" [").unwrap();
         let (_, names) = names.split_once(": ").unwrap();
-        let expected: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        let (names, _) = names.split_once("; ").unwrap();
+        let mut expected: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+        expected.push(TIMELINE_TABLE[0]);
         assert_eq!(names.split(", ").collect::<Vec<_>>(), expected);
     }
 
@@ -508,19 +519,24 @@ mod tests {
         let written = fs::read_to_string(&path).unwrap();
         let (head, _) = written.split_once(MARK).unwrap();
         let mut text = format!("{head}{MARK}");
-        for table in TABLES {
-            let about = table.about;
-            writeln!(text, "\n## {}\n\nA row for each {about}.\n", table.name).unwrap();
-            text.push_str("| column | type | what it is |\n| :-- | :-- | :-- |\n");
-            for Column { name, kind, required, about } in table.columns() {
-                let kind = match kind {
-                    Kind::Text | Kind::Place | Kind::Prose => "text",
-                    Kind::Integer => "integer",
-                    Kind::Double => "double",
-                    Kind::Number | Kind::Spare => "number",
-                };
-                let null = if required { "" } else { " or null" };
-                writeln!(text, "| `{name}` | {kind}{null} | {about} |").unwrap();
+        let ranks = TABLES.iter().map(|table| (table.name, table.about, table.columns()));
+        let [name, about] = TIMELINE_TABLE;
+        let timeline = (name, about, RecordedCall::COLUMNS.to_vec());
+        let of_run = PARTS.iter().filter_map(|part| part.table.as_ref());
+        let is_described = |columns: &[Column]| columns.iter().all(|of| !of.about.is_empty());
+        let of_run = of_run
+            .filter(|table| is_described(table.columns))
+            .map(|table| (table.name, table.about, table.columns.to_vec()));
+        for (name, about, columns) in ranks.chain([timeline]).chain(of_run) {
+            writeln!(text, "\n## {name}\n\nA row for each {about}.\n").unwrap();
+            text.push_str("| column | type | unit | known | what it is |\n");
+            text.push_str("| :-- | :-- | :-- | :-- | :-- |\n");
+            for column in columns {
+                let Column { name, kind, required, fidelity, about } = column;
+                let (kind, null) = (kind.name(), if required { "" } else { " or null" });
+                let unit = column.unit().unwrap_or_default();
+                let known = fidelity.map_or("", Fidelity::words);
+                writeln!(text, "| `{name}` | {kind}{null} | {unit} | {known} | {about} |").unwrap();
             }
         }
         if std::env::var_os("BLESS").is_some() {

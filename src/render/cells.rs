@@ -18,7 +18,8 @@ pub(super) fn cells(section: &Section) -> Cells {
     };
     let errors: Vec<bool> = (0..section.columns.len()).map(has_errors).collect();
     let columns = section.columns.iter().zip(&errors).flat_map(|(column, &errors)| {
-        let error = Column { name: "±", kind: Kind::Number, required: false, about: "" };
+        let error =
+            Column { name: "±", kind: Kind::Number, required: false, fidelity: None, about: "" };
         [Some(*column), errors.then_some(error)].into_iter().flatten()
     });
     let row = |row: &Vec<Value>| {

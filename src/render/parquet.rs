@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use gyan_results::Number;
+use gyan_results::{Fidelity, Number};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -87,10 +87,16 @@ impl<W: Write + Send> Parquet<W> {
         let [name, row] = table;
         let abouts: BTreeMap<&str, &str> =
             columns.iter().map(|column| (column.name, column.about)).collect();
+        let unit = |column: &Column| Some((column.name, column.unit()?));
+        let units: BTreeMap<&str, &str> = columns.iter().filter_map(unit).collect();
+        let fidelity = |column: &Column| Some((column.name, column.fidelity?));
+        let fidelities: BTreeMap<&str, Fidelity> = columns.iter().filter_map(fidelity).collect();
         let metadata = vec![
             KeyValue::new("gyan.table".into(), name.to_owned()),
             KeyValue::new("gyan.row".into(), row.to_owned()),
             KeyValue::new("gyan.columns".into(), serde_json::to_string(&abouts)?),
+            KeyValue::new("gyan.units".into(), serde_json::to_string(&units)?),
+            KeyValue::new("gyan.fidelity".into(), serde_json::to_string(&fidelities)?),
         ];
         let properties = WriterProperties::builder()
             .set_compression(compression)
@@ -212,7 +218,7 @@ mod tests {
     use super::*;
 
     const fn column(name: &'static str, kind: Kind, required: bool) -> Column {
-        Column { name, kind, required, about: "what it is" }
+        Column { name, kind, required, fidelity: None, about: "what it is" }
     }
 
     const COLUMNS: [Column; 3] = [

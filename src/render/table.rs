@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn places_have_lines_of_their_own_where_the_table_would_be_too_wide() {
-        let column = |name, kind| Column { name, kind, required: false, about: "" };
+        let column = |name, kind| Column { name, kind, required: false, fidelity: None, about: "" };
         let columns = vec![
             column("FUNCTION", Kind::Text),
             column("WHERE", Kind::Place),

@@ -1,38 +1,35 @@
 """gyan: see inside the MPI library that a program runs on.
 
-This package holds no code of the profiler: it says where its command and its library are.
+`load` reads what a run left, as frames of pandas, Polars or PyArrow; `run` starts a program and loads what it leaves. All work is done by
+the command ``gyan``, which is in this package.
 """
 
-import os
-import sys
-import sysconfig
+from ._command import Error, IncompleteWarning, command, library
+from ._phase import phase
+from ._run import Run, load
+from ._several import Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
+from ._start import run, tune
+from ._tables import Column, Table
 
-from ._phase import phase as phase
-
-
-def _schemes():
-    """Where pip puts the data of a package: in this environment, or in the user's, or with --target."""
-    yield sysconfig.get_path("scripts"), sysconfig.get_path("data")
-    user = "posix_user"
-    yield sysconfig.get_path("scripts", scheme=user), sysconfig.get_path("data", scheme=user)
-    target = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    yield os.path.join(target, "bin"), target
-    # An environment inside another, as build tools create them.
-    yield os.path.join(sys.prefix, "bin"), sys.prefix
-
-
-def _find(what, *places):
-    for place in places:
-        if os.path.isfile(place):
-            return place
-    raise FileNotFoundError("gyan: no {} in {}; install gyan-mpi again".format(what, ", ".join(places)))
-
-
-def command():
-    """The path of the command ``gyan``."""
-    return _find("command", *(os.path.join(scripts, "gyan") for scripts, _ in _schemes()))
-
-
-def library():
-    """The path of ``libgyan.so``, for ``LD_PRELOAD``."""
-    return _find("libgyan.so", *(os.path.join(data, "lib", "libgyan.so") for _, data in _schemes()))
+__all__ = [
+    "Column",
+    "Difference",
+    "Error",
+    "IncompleteWarning",
+    "Run",
+    "Runs",
+    "Scaling",
+    "Table",
+    "Tuning",
+    "Verdict",
+    "check",
+    "command",
+    "diff",
+    "library",
+    "load",
+    "phase",
+    "run",
+    "runs",
+    "scale",
+    "tune",
+]

@@ -6,7 +6,8 @@ import sys
 import gyan
 
 
-def main():
+def main() -> None:
+    """Takes the place of this process."""
     try:
         command = gyan.command()
     except FileNotFoundError as error:

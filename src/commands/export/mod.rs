@@ -2,6 +2,9 @@
 //! ranks, what they did together.
 
 mod of_summary;
+mod one;
+mod runs;
+mod tables;
 
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -15,25 +18,23 @@ use crate::error::Error;
 use crate::format::ExportFormat as Format;
 use crate::input::source::Source;
 use crate::output::{may_write, put, readable_beside};
-use crate::parts::{CALLS, RankTable, TABLES, VARIABLES};
 use crate::render::{Csv, Json, Parquet, Rows};
 use crate::{DONE, INCOMPLETE, output, say};
+use tables::ExportTable;
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
+    if options.schema {
+        return tables::describe(options);
+    }
+    if options.runs {
+        return runs::export(options);
+    }
     let source = Source::open_all(&options.directories)?;
     if source.is_empty() {
-        return of_summary::export(&source, options);
+        of_summary::export(&source, options)
+    } else {
+        one::export(&source, options)
     }
-    let tables = tables(options)?;
-    source.warn_of_few();
-    let heads: Vec<Head> = tables.iter().map(|table| Head::new(table)).collect();
-    let written = to_place(options, &heads, |writers| {
-        write(&source, tables.iter().copied().zip(writers).collect())
-    })?;
-    let Some((profiles, bad)) = written else { return Ok(DONE) };
-    let code = done(&source, &bad);
-    said(options, || format!("{profiles} profiles"))?;
-    Ok(code)
 }
 
 /// What a writer needs to know about a table.
@@ -44,8 +45,10 @@ struct Head {
 }
 
 impl Head {
-    fn new(table: &RankTable) -> Head {
-        Head { name: table.name, about: table.about, columns: table.columns() }
+    /// `before`: columns before those of the table.
+    fn new(table: ExportTable, before: &[Column]) -> Head {
+        let columns = [before, &table.columns()].concat();
+        Head { name: table.name(), about: table.about(), columns }
     }
 }
 
@@ -65,44 +68,24 @@ fn is_directory(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The requested tables. When none is named: all of them for a directory, otherwise the variables.
-fn tables(options: &ExportOptions) -> Result<Vec<&'static RankTable>, Error> {
-    let all: Vec<&RankTable> = TABLES.iter().collect();
-    let calls = [CALLS.to_owned()];
-    let names = if options.calls { &calls } else { options.table.as_slice() };
-    chosen(
-        all,
-        names,
-        VARIABLES,
-        options,
-        |table| table.name,
-        |name| {
-            let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
-            let remedy = format!("choose one of {}", names.join(", "));
-            Error::new(format!("--table {name}"), "is not a table", remedy)
-        },
-    )
-}
-
-/// The tables of `all` that `names` asks for, each once. `default`: the one for users who name none.
+/// The tables of `all` that `names` asks for, each once. `by_default`: those for users who name none.
 fn chosen<T>(
     all: Vec<T>,
     names: &[String],
-    default: &str,
     options: &ExportOptions,
     name: impl Fn(&T) -> &'static str,
+    by_default: impl Fn(&T) -> bool,
     unknown: impl Fn(&str) -> Error,
 ) -> Result<Vec<T>, Error> {
-    let to_directory = directory(options).is_some();
     if let Some(wanted) = names.iter().find(|wanted| all.iter().all(|of| name(of) != **wanted)) {
         return Err(unknown(wanted));
     }
     let is_chosen = |of: &T| match names {
-        [] => to_directory || name(of) == default,
+        [] => by_default(of),
         names => names.iter().any(|wanted| wanted == name(of)),
     };
     let tables: Vec<T> = all.into_iter().filter(is_chosen).collect();
-    if tables.len() > 1 && !to_directory {
+    if tables.len() > 1 && directory(options).is_none() {
         let remedy = "name a directory with -o, such as -o tables/";
         return Err(Error::new("gyan export", "several tables are several files", remedy));
     }
@@ -116,7 +99,7 @@ fn to_place<T>(
     heads: &[Head],
     write: impl FnOnce(Vec<Box<dyn Rows + '_>>) -> io::Result<T>,
 ) -> Result<Option<T>, Error> {
-    let format = options.format.clone()?;
+    let format = options.format.clone().ok_or_else(no_format)??;
     let Some(output) = &options.output else {
         return to_standard_output(heads, format, write);
     };
@@ -145,6 +128,10 @@ fn to_place<T>(
     Ok(Some(written))
 }
 
+fn no_format() -> Error {
+    Error::new("gyan export", "no format", "name one with --format")
+}
+
 fn to_standard_output<T>(
     heads: &[Head],
     format: Format,
@@ -164,7 +151,7 @@ fn to_standard_output<T>(
     }
 }
 
-type Writers<'w> = Vec<(&'static RankTable, Box<dyn Rows + 'w>)>;
+type Writers<'w> = Vec<(ExportTable, Box<dyn Rows + 'w>)>;
 
 fn writer<'w>(
     Head { name, about, columns }: &Head,
@@ -177,24 +164,6 @@ fn writer<'w>(
         Format::Jsonl => Box::new(Json::lines(out, columns)),
         Format::Parquet => Box::new(Parquet::new(out, [name, about], columns)?),
     })
-}
-
-/// Says how many profiles were exported, and what is wrong with the others.
-fn write(source: &Source, mut writers: Writers) -> io::Result<(u64, Vec<String>)> {
-    let (mut profiles, mut bad) = (0, Vec::new());
-    source.in_order(|name, profile| match profile {
-        Ok(profile) => {
-            profiles += 1;
-            let mut tables = writers.iter_mut();
-            tables.try_for_each(|(table, writer)| table.rows(&profile, &mut |row| writer.row(row)))
-        }
-        Err(why) => {
-            bad.push(format!("{}: {why}", source.place(name)));
-            Ok(())
-        }
-    })?;
-    writers.into_iter().try_for_each(|(_, writer)| writer.finish())?;
-    Ok((profiles, bad))
 }
 
 /// Says what is missing, on stderr.

@@ -1,7 +1,7 @@
 //! What can be exported from a page or a summary, without the profiles of the ranks: the tables of `gyan report
 //! --format csv`, under names that tables of profiles do not use.
 
-use super::{Head, chosen, said, to_place};
+use super::{Head, chosen, directory, said, to_place};
 use crate::cli::ExportOptions;
 use crate::document::Data;
 use crate::error::Error;
@@ -25,9 +25,9 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
     let tables = chosen(
         all,
         names,
-        SUMMARY,
         options,
         |table| table.0.name,
+        |table| directory(options).is_some() || table.0.name == SUMMARY,
         |name| {
             let what = "is not in a summary, which has no single ranks";
             Error::new(format!("--table {name}"), what, &remedy)

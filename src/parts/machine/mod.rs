@@ -23,9 +23,11 @@ pub(super) const MACHINE: Part = Part {
          the time and memory that the ranks used",
         show,
     )),
-    table: Some(SummaryTable::new("summary_machine", "host, processor or network", |of| {
-        Machines::new(of.summary).map(rows)
-    })),
+    table: Some(SummaryTable::new::<rows::MachineFact>(
+        "summary_machine",
+        "host, processor or network",
+        |of| Machines::new(of.summary).map(rows),
+    )),
     block: None,
 };
 

@@ -47,7 +47,7 @@ pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
 
 /// A fact about a host, or a number over the ranks.
 #[derive(Default)]
-struct MachineFact<'a> {
+pub(super) struct MachineFact<'a> {
     kind: &'static str,
     host: Option<&'a str>,
     measure: String,

@@ -27,7 +27,11 @@ pub(super) const PEERS: Part = Part {
          pair",
         show,
     )),
-    table: Some(SummaryTable::new("summary_peers", "pair of ranks", |of| Some(rows(of.summary)))),
+    table: Some(SummaryTable::new::<(&str, u32, Option<u32>, u64, u64)>(
+        "summary_peers",
+        "pair of ranks",
+        |of| Some(rows(of.summary)),
+    )),
     block: Some(block),
 };
 

@@ -27,9 +27,11 @@ pub(super) const QUEUES: Part = Part {
          late, and where receives were called while a queue was long",
         show,
     )),
-    table: Some(SummaryTable::new("summary_queues", "measure of a queue", |of| {
-        Some(rows(Queues::new(of)))
-    })),
+    table: Some(SummaryTable::new::<rows::QueueNumberRow>(
+        "summary_queues",
+        "measure of a queue",
+        |of| Some(rows(Queues::new(of))),
+    )),
     block: Some(block),
 };
 

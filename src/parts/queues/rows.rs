@@ -33,7 +33,7 @@ impl<'r> Queues<'r> {
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
-struct QueueNumber<'a> {
+pub(super) struct QueueNumber<'a> {
     kind: &'a str,
     name: Option<&'a str>,
     source: Option<&'a str>,
@@ -46,7 +46,7 @@ struct QueueNumber<'a> {
 }
 
 pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
-    Data::from_each(<(QueueNumber, &str, Value)>::COLUMNS, move |take| {
+    Data::from_each(QueueNumberRow::COLUMNS, move |take| {
         for row in queues.metrics {
             metric(row, take)?;
         }
@@ -89,7 +89,10 @@ fn number<'a>(
     (about, measure, value.into()).write(take)
 }
 
-columns! { (of, measure, value) in (QueueNumber<'_>, &str, Value<'_>);
+/// A measure of a queue.
+pub(super) type QueueNumberRow<'a> = (QueueNumber<'a>, &'a str, Value<'a>);
+
+columns! { (of, measure, value) in QueueNumberRow<'_>;
     // `metric`, `pair` of ranks, `event`, `watch`, or `call site` of watched receives.
     required(kind: Text) => of.kind,
     column(name: Text) => of.name,

@@ -27,7 +27,7 @@ pub(super) use rows::{phase_rows, summary_rows};
 /// The report itself, of which every other part is a part.
 pub(super) const REPORT: Part = Part {
     option: None,
-    table: Some(SummaryTable::new("summary", "measure over the ranks", |of| {
+    table: Some(SummaryTable::new::<rows::SummaryRow>("summary", "measure over the ranks", |of| {
         Some(summary_rows(of))
     })),
     block: None,

@@ -16,7 +16,7 @@ use crate::symbols::stacks::Watched;
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
-struct SummaryKey<'a> {
+pub(super) struct SummaryKey<'a> {
     kind: &'a str,
     name: Option<&'a str>,
     /// The library's class, and the one that it behaves as if that differs.
@@ -35,7 +35,7 @@ impl<'a> SummaryKey<'a> {
 
 pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
     let (summary, (watched, _)) = (of.summary, of.watched());
-    Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
+    Data::from_each(SummaryRow::COLUMNS, move |take| {
         let mut table = SummaryRows { take, phase: None };
         table.hosts(&summary.by_host)?;
         table.pvars(&summary.pvars)?;
@@ -91,7 +91,7 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
 
 /// The same rows, only of phases.
 pub(in crate::parts) fn phase_rows(phases: Vec<&PhaseSummary>) -> Data<'_> {
-    Data::from_each(<(SummaryKey, StatisticCells, Option<&str>)>::COLUMNS, move |take| {
+    Data::from_each(SummaryRow::COLUMNS, move |take| {
         SummaryRows { take, phase: None }.phases(phases)
     })
 }
@@ -345,7 +345,7 @@ impl<'a> SummaryRows<'a, '_> {
 
 /// What a row has of a number over the ranks.
 #[derive(Default)]
-struct StatisticCells {
+pub(super) struct StatisticCells {
     ranks: Option<u64>,
     min: Option<Number>,
     min_rank: Option<u32>,
@@ -356,7 +356,10 @@ struct StatisticCells {
     stddev: Option<f64>,
 }
 
-columns! { (of, number, phase) in (SummaryKey<'_>, StatisticCells, Option<&str>);
+/// A number over the ranks, of the run or of a phase.
+pub(super) type SummaryRow<'a> = (SummaryKey<'a>, StatisticCells, Option<&'a str>);
+
+columns! { (of, number, phase) in SummaryRow<'_>;
     required(kind: Text) => of.kind,
     column(name: Text) => of.name,
     column(class: Text) => of.class.map(|(class, _)| class.name()),

@@ -31,7 +31,7 @@ pub(super) const SITES: Part = Part {
             show,
         )
     }),
-    table: Some(SummaryTable::new("summary_sites", "place in the program", |of| {
+    table: Some(SummaryTable::new::<CallSite>("summary_sites", "place in the program", |of| {
         of.called().map(|found| Data::new(&found.sites))
     })),
     block: Some(block),

@@ -31,7 +31,7 @@ pub(super) const WAITING: Part = Part {
          for whom; and who waits for whom in messages",
         show,
     )),
-    table: Some(SummaryTable::new(
+    table: Some(SummaryTable::new::<rows::WaitingRow>(
         "summary_waiting",
         "collective and communicator, and pair of ranks of which one waited for the other in messages",
         |of| Some(rows(Waits::new(of))),

@@ -11,9 +11,11 @@ use crate::words::NEARLY_ALL;
 /// As a table. It is told in a sentence with the waiting.
 pub(in crate::parts) const PATH: Part = Part {
     option: None,
-    table: Some(SummaryTable::new("summary_critical_path", "rank on the critical path", |of| {
-        Some(Data::new(critical_path(of)?.ranks.iter().map(move |rank| (of, rank))))
-    })),
+    table: Some(SummaryTable::new::<(&ReportInput, &PathOfRank)>(
+        "summary_critical_path",
+        "rank on the critical path",
+        |of| Some(Data::new(critical_path(of)?.ranks.iter().map(move |rank| (of, rank)))),
+    )),
     block: None,
 };
 

@@ -18,7 +18,7 @@ pub(super) struct Waits<'a> {
 
 /// How long a rank waited for another one, with places in words.
 #[derive(Serialize)]
-struct PlacedPair<'a> {
+pub(super) struct PlacedPair<'a> {
     rank: u32,
     late_rank: u32,
     /// What the late rank did with the messages.
@@ -77,7 +77,7 @@ pub(super) fn rows(waits: Waits<'_>) -> Data<'_> {
 }
 
 /// A collective, on a communicator or on all of them; or a pair of ranks.
-type WaitingRow<'a> =
+pub(super) type WaitingRow<'a> =
     (Option<&'a WaitingSummary>, Option<&'a CommunicatorWaiting>, Option<PlacedPair<'a>>);
 
 columns! { (of, on, pair) in WaitingRow<'_>;

@@ -4,6 +4,7 @@ mod chrome;
 mod limited;
 mod otf2;
 mod perfetto;
+mod rows;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -18,6 +19,7 @@ use rayon::prelude::*;
 use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
+pub(crate) use self::rows::RecordedCall;
 use super::messages::{self, OwnMessage, RankMessages};
 use super::{EventsPart, RankClock, Timelines, at_a_time, communicator_name, parts};
 
