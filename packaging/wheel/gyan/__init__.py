@@ -5,6 +5,7 @@ the command ``gyan``, which is in this package.
 """
 
 from ._command import Error, IncompleteWarning, command, library
+from ._notebook import Shown
 from ._phase import phase
 from ._run import Run, load
 from ._several import Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
@@ -19,6 +20,7 @@ __all__ = [
     "Run",
     "Runs",
     "Scaling",
+    "Shown",
     "Table",
     "Tuning",
     "Verdict",

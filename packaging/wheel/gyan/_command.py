@@ -73,7 +73,9 @@ def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) ->
     Raises:
         Error: It ends with a code that is not in ``codes``.
     """
-    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    # Jupyter asks for colours of whatever it starts.
+    environment = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode not in codes:
         raise Error(said or f"gyan: it ended with code {done.returncode}; run it in a shell")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 from ._command import Path, ask
 
+PICTURES = {"peers": "matrix", "timeline": "show"}
+"""Tables that have a picture on the page, and the method of their frames that shows it."""
+
 
 class Shown:
-    """A picture of runs. In a notebook it is shown where it is the last value of a cell, or by ``display``.
+    """A picture for notebooks, which show it where it is the last value of a cell, or by ``display``.
 
     It needs no script and no network, and is light or dark as the notebook is.
 
@@ -17,45 +21,32 @@ class Shown:
         html: The element, with its style.
     """
 
-    def __init__(self, title: str, html: str) -> None:
-        self._title = title
+    def __init__(self, name: str, html: str) -> None:
+        self._name = name
         self.html = html
 
     def __repr__(self) -> str:
-        return f"<{self._title}: a picture for notebooks>"
+        return f"<{self._name}: a picture for notebooks>"
 
     def _repr_html_(self) -> str:
         return self.html
 
 
-def first_screen(source: Sequence[Path]) -> dict[str, str]:
-    """What a notebook and a console show of a run."""
-    text = ask(["report", *source])[1].decode()
-    return {"text/html": element(["report", *source]), "text/plain": text.rstrip("\n")}
-
-
-def part(source: Sequence[Path], name: str) -> Shown:
-    """A part of the page of a run.
-
-    Raises:
-        Error: The page has no such part; the message has the names of those that it has.
-    """
-    return Shown(f"{name} of {', '.join(str(path) for path in source)}", element(["report", *source], name))
-
-
-def element(arguments: Sequence[Path], part: str = "") -> str:
+def element(arguments: Sequence[Path], part: str | None = None) -> str:
     """What a subcommand shows on its page, or a part of that, as an element for other pages."""
-    fragment = f"--fragment={part}" if part else "--fragment"
-    return ask([arguments[0], "--format", "html", fragment, *arguments[1:]])[1].decode()
+    subcommand, *others = arguments
+    fragment = "--fragment" if part is None else f"--fragment={part}"
+    return ask([subcommand, "--format=html", fragment, *others]).decode()
 
 
-def with_picture(frame: Any, method: str, source: Sequence[Path], name: str) -> Any:
-    """A frame that has a method which shows its part of the page; not frames that are made of it, which have other rows.
-
-    A table of Arrow takes no methods.
-    """
-    try:
-        setattr(frame, method, lambda: part(source, name))
-    except AttributeError:
-        pass
+def with_picture(frame: Any, table: str, place: Path) -> Any:
+    """The frame with the method that shows its part of the page. Frames that are made of it lack the method: they have other rows."""
+    # A table of Arrow takes no attributes.
+    with contextlib.suppress(AttributeError):
+        setattr(frame, PICTURES[table], lambda: show(place, table))
     return frame
+
+
+def show(place: Path, part: str | None) -> Shown:
+    """The first screen of a run, or a part of its page."""
+    return Shown(f"{part or 'first screen'} of {place!s}", element(["report", place], part))

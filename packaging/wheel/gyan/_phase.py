@@ -7,7 +7,7 @@ import functools
 import inspect
 import threading
 from types import TracebackType
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ class _Library:
         self._end.argtypes = []
         self._end.restype = None
         self._lock = threading.Lock()
-        self._thread: Optional[int] = None
+        self._thread: int | None = None
         self._depth = 0
 
     def begin(self, name: bytes) -> None:
@@ -46,7 +46,7 @@ class _Library:
         self._end()
 
 
-def _find() -> Optional[_Library]:
+def _find() -> _Library | None:
     """The library if it is in this process: preloaded, so it was there before Python."""
     try:
         return _Library(ctypes.CDLL(None))
@@ -79,9 +79,7 @@ class phase:
         if _library is not None:
             _library.begin(self._name)
 
-    def __exit__(
-        self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if _library is not None:
             _library.end()
 
