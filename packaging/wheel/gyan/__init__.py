@@ -7,12 +7,13 @@ the command ``gyan``, which is in this package.
 from ._command import Error, IncompleteWarning, command, library
 from ._notebook import Shown
 from ._phase import phase
-from ._run import Run, load
-from ._several import Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
+from ._run import Run, Tables, load
+from ._several import Answer, Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
 from ._start import run, tune
 from ._tables import Column, Table
 
 __all__ = [
+    "Answer",
     "Column",
     "Difference",
     "Error",
@@ -22,6 +23,7 @@ __all__ = [
     "Scaling",
     "Shown",
     "Table",
+    "Tables",
     "Tuning",
     "Verdict",
     "check",

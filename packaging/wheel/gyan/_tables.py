@@ -31,8 +31,8 @@ class Column:
             is two in a frame: doubles, and under ``<name>_integer`` the integers, which a double would round above 2^53.
         null: Whether it is empty in some rows.
         unit: ``s``, ``ns``, ``bytes``, ``share``, or None for text and for a number of things.
-        fidelity: How well its numbers are known: ``exact``, ``measured``, ``sampled``, ``estimated``, or None where that depends on
-            the row or does not apply.
+        fidelity: How well its numbers are known: ``exact``, ``sampled``, ``estimated``, or None where that depends on the row or does
+            not apply.
         about: What it is.
     """
 

@@ -268,6 +268,9 @@ settings! {
     /// the libgyan.so that `gyan run` loads
     GYAN_LIBRARY ("beside `gyan`");
 
+    /// the command that `import gyan` in Python asks
+    GYAN_COMMAND ("that of the package");
+
     /// set by the module file to libgyan.so, for `LD_PRELOAD=$GYAN_PRELOAD srun ./app`
     GYAN_PRELOAD ("unset");
 }
