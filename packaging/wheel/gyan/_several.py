@@ -124,7 +124,7 @@ class Verdict(Answer):
 
     def _repr_html_(self) -> str:
         # It has no page.
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return f'<pre style="font-family: monospace">{html.escape(str(self))}</pre>'
 
 
 class Tuning(Answer):

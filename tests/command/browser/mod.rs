@@ -254,7 +254,7 @@ fn what_is_not_gyans_does_not_run_in_a_page() {
 /// A notebook's own style, as that of `JupyterLab`, with a table of its own.
 const NOTEBOOK: &str = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>a notebook</title><style>
     body { background: #fff; color: #000 } body[data-jp-theme-light=false] { background: #111; color: #eee }
-    .output table { margin: 0 auto; font-size: 10px } .output td { text-align: right }
+    .output table { margin: 0 7px; font-size: 10px } .output td { text-align: right }
     .output tbody tr:nth-child(odd) { background: #ddd } .output h2 { font-size: 40px }
     </style><body><main class=output><h1>Cells</h1><table id=own><tbody><tr><td>1</td></tr></tbody></table>";
 
@@ -281,7 +281,9 @@ fn a_fragment_keeps_to_itself_and_follows_the_theme_of_the_notebook() {
     let notebook = place.path().join("notebook.html");
     fs::write(&notebook, NOTEBOOK).unwrap();
     let mut browser = Browser::start();
+    browser.new_tab();
     browser.open(&notebook);
+    browser.seen_as(WIDTHS[0], "light");
     let own = ["true", "false"].map(|theme| {
         browser.value_of(&format!("document.body.dataset.jpThemeLight = '{theme}'"));
         browser.value_of(LOOK_AT_FRAGMENTS)["own"].clone()
