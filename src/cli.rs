@@ -625,6 +625,7 @@ Examples:
   gyan export gyan-app-1234.gyan.zst --format parquet --table calls -o calls.parquet
   gyan export gyan-app-1234 --format parquet -o tables/     every table, one file each
   gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct ExportOptions {
     /// The run directory, or a pack or page of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required = true)]

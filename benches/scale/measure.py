@@ -197,4 +197,5 @@ def main():
         table(generated(options), options)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -359,13 +359,21 @@ columns! { of in EfficienciesOf<'_>;
 }
 
 columns! { finding in Finding;
+    /// name of the rule, which gyan explain knows
     required(id: Text) => &finding.id,
+    /// the finding in one line
     required(title: Text) => &finding.title,
-    column(at_stake_s: Double) => finding.at_stake_s,
-    column(at_stake_share: Double) => finding.at_stake_share,
+    /// most seconds, of all ranks together, that it is about; null when it is about the measurement
+    column(at_stake_s: Double, Estimated) => finding.at_stake_s,
+    /// the same as a part of the run
+    column(at_stake_share: Double, Estimated) => finding.at_stake_share,
+    /// who can act on it: program, run, system or measurement
     required(acts: Text) => word(finding.acts)?,
+    /// functions that it is about
     column(functions: Text) => listed(&finding.functions),
+    /// ranks that it is about
     column(ranks: Text) => listed(&finding.ranks),
+    /// what to do about it
     column(advice: Text) => advice_in_a_row(finding),
 }
 

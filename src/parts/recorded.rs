@@ -4,12 +4,12 @@ use gyan_results::Number;
 
 use crate::document::Value;
 use crate::document::data::columns;
-use crate::timeline::RecordedCall;
+use crate::timeline::TimelineCall;
 
 /// The name of the table, and what there is a row for.
 pub(crate) const TIMELINE_TABLE: [&str; 2] = ["timeline", "call that gyan run --timeline recorded"];
 
-columns! { call in RecordedCall<'_>;
+columns! { call in TimelineCall<'_>;
     /// id of the job, by the launcher
     required(job: Text) => call.job,
     /// rank in MPI_COMM_WORLD

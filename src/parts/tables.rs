@@ -46,7 +46,7 @@ const BYTES: Column = column("bytes", Kind::Integer)
     .about("bytes handed to MPI; null where they are not counted, as for receives");
 const TIME: Column = column("time_s", Kind::Double)
     .known(Fidelity::Estimated)
-    .about("seconds in all calls: an estimate, unless time_error_s is 0; null when none was timed");
+    .about("seconds in all calls; exact where time_error_s is 0; null when none was timed");
 const TIME_ERROR: Column = column("time_error_s", Kind::Double)
     .known(Fidelity::Estimated)
     .about("standard error of time_s in seconds; null when it is not known, and time_s the least that it can be");
@@ -138,7 +138,7 @@ columns! { of in RankProfile;
     required(started: Text) => &of.job.started,
     /// seconds from MPI_Init to the end
     required(elapsed_s: Double, Exact) => of.job.known_s(),
-    /// seconds in MPI functions, of all threads: an estimate
+    /// seconds in MPI functions, of all threads
     column(in_mpi_s: Double, Estimated) => of.in_mpi.as_ref().map(|of| of.time_s),
     /// standard error of in_mpi_s in seconds
     column(in_mpi_error_s: Double, Estimated) => of.in_mpi.as_ref().and_then(|of| of.time_error_s),
@@ -150,11 +150,11 @@ columns! { of in RankProfile;
     required(init_s: Double, Exact) => of.overhead.init_s,
     /// seconds that gyan took to read variables and to keep the live file
     required(sampling_s: Double, Exact) => of.overhead.sampling_s,
-    /// seconds that gyan took to count and time calls: an estimate
+    /// seconds that gyan took to count and time calls
     required(wrappers_s: Double, Estimated) => of.overhead.wrappers_s,
-    /// seconds that gyan took in callbacks: an estimate
+    /// seconds that gyan took in callbacks
     required(events_s: Double, Estimated) => of.overhead.events_s,
-    /// seconds that gyan took to record a timeline: an estimate
+    /// seconds that gyan took to record a timeline
     required(timeline_s: Double, Estimated) => of.overhead.timeline_s,
     /// seconds that gyan took at the end
     required(finalize_s: Double, Exact) => of.overhead.finalize_s,
@@ -208,7 +208,7 @@ columns! { (call, bar) in (&Call, HistogramBar);
     required(from_s: Double) => bar.from,
     /// seconds that none of them took; twice from_s
     required(below_s: Double) => bar.below,
-    /// calls: an estimate like the time
+    /// calls
     required(count: Integer, Estimated) => bar.count,
 }
 
@@ -244,17 +244,17 @@ columns! { (site, all) in (&Site, &Sites);
     column(address: Integer) => code(site, all).map(|code| code.address),
     /// name of code that is in no file, where its maker tells
     column(name: Text) => code(site, all).and_then(|code| code.name.as_ref()),
-    /// calls: an estimate, unless count_error is 0
+    /// calls; exact where count_error is 0
     required(count: Integer, Estimated) => site.calls,
     /// standard error of count; null when it is not known
     column(count_error: Double, Estimated) => site.calls_error,
     TIMED => site.timed,
-    /// seconds in the calls: an estimate, unless time_error_s is 0
+    /// seconds in the calls; exact where time_error_s is 0
     required(time_s: Double, Estimated) => site.time_s,
     TIME_ERROR => site.time_error_s,
     /// seconds of the longest call that was timed
     required(time_max_s: Double, Sampled) => site.time_max_s,
-    /// bytes handed to MPI: an estimate like the time; null where they are not counted
+    /// bytes handed to MPI; null where they are not counted
     column(bytes: Integer, Estimated) => site.bytes,
 }
 
@@ -452,7 +452,7 @@ mod tests {
 
     use super::*;
     use crate::parts::{PARTS, TIMELINE_TABLE};
-    use crate::timeline::RecordedCall;
+    use crate::timeline::TimelineCall;
 
     #[test]
     fn every_row_has_a_cell_for_each_column() {
@@ -521,7 +521,7 @@ mod tests {
         let mut text = format!("{head}{MARK}");
         let ranks = TABLES.iter().map(|table| (table.name, table.about, table.columns()));
         let [name, about] = TIMELINE_TABLE;
-        let timeline = (name, about, RecordedCall::COLUMNS.to_vec());
+        let timeline = (name, about, TimelineCall::COLUMNS.to_vec());
         let of_run = PARTS.iter().filter_map(|part| part.table.as_ref());
         let is_described = |columns: &[Column]| columns.iter().all(|of| !of.about.is_empty());
         let of_run = of_run

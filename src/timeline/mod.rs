@@ -30,7 +30,7 @@ use self::iterations::KeptIterations;
 pub(crate) use self::iterations::RunIterations;
 use self::messages::RankMessages;
 pub(crate) use self::totals::{FunctionWaits, TimelineWaits};
-pub(crate) use self::trace::{RecordedCall, WrittenEvents};
+pub(crate) use self::trace::{TimelineCall, WrittenEvents};
 use self::waits::Communicators;
 pub(crate) use self::waits::WaitState;
 pub(crate) use self::window::{TimelineWindow, WindowLimits, WindowRow, WindowSpan};

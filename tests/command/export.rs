@@ -646,6 +646,85 @@ say('duckdb', rows, *joined.fetchall()[0])";
     }
 }
 
+/// Of many runs: more than are read at once, one with more ranks than are kept, and one that is damaged.
+#[test]
+fn tables_of_many_runs_are_those_of_each_run() {
+    let place = TempDir::new().unwrap();
+    let (one, summary) = (root().join("tests/fixtures/gyan.rank-1-running"), "summary_findings");
+    let profiles = profiles(&one);
+    for (run, ranks) in (0..70).zip([4, 80, 2].into_iter().cycle()) {
+        let directory = place.path().join(format!("run-{run:02}"));
+        fs::create_dir(&directory).unwrap();
+        for rank in 0..ranks {
+            let mut profile = profiles[rank as usize % 4].clone();
+            profile["rank"] = rank.into();
+            profile["size"] = ranks.into();
+            profile["job"]["id"] = format!("job {run}").into();
+            fs::write(directory.join(rank_file_name(rank)), profile.to_string()).unwrap();
+        }
+    }
+    let parsed = |text: &str| -> Vec<Row> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    for table in ["calls", summary] {
+        let found = parsed(&exported(place.path(), "jsonl", &["--runs", "--table", table]));
+        let runs: Vec<&str> = found.iter().map(|row| row["run"].as_str().unwrap()).collect();
+        assert!(runs.is_sorted(), "{table}");
+        // Some of each size.
+        for run in (0..70).step_by(10) {
+            let directory = place.path().join(format!("run-{run:02}"));
+            let mut expected = parsed(&exported(&directory, "jsonl", &["--table", table]));
+            for row in &mut expected {
+                row.insert("run".into(), directory.to_str().unwrap().into());
+            }
+            let is_of_it = |row: &&Row| Path::new(row["run"].as_str().unwrap()) == directory;
+            let of_it: Vec<Row> = found.iter().filter(is_of_it).cloned().collect();
+            assert!(!of_it.is_empty(), "{table}");
+            assert_same(&of_it, &expected, table);
+        }
+    }
+    fs::write(place.path().join("run-05").join(rank_file_name(1)), "{").unwrap();
+    let damaged = run(gyan()
+        .arg("export")
+        .arg("--runs")
+        .arg(place.path())
+        .args(["--format", "jsonl", "--table", "ranks"]));
+    assert_eq!((damaged.code, damaged.stderr.lines().count()), (1, 1), "{}", damaged.stderr);
+    assert!(damaged.stderr.contains("run-05/rank-000001.json: "), "{}", damaged.stderr);
+    assert_eq!(damaged.stdout.lines().count(), 24 * 4 + 23 * 80 + 23 * 2 - 1);
+}
+
+#[test]
+fn the_schema_names_the_columns_of_each_table() {
+    let directory = root().join("tests/fixtures/gyan.rank-1-running");
+    let schema = run(gyan().args(["export", "--schema"]).arg(&directory));
+    assert_eq!((schema.code, schema.stderr.as_str()), (0, ""));
+    let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
+    let mut units = BTreeMap::new();
+    for table in list(&schema, "tables") {
+        let name = table["name"].as_str().unwrap();
+        let columns = list(table, "columns");
+        for column in columns {
+            let key = format!("{name}.{}", column["name"].as_str().unwrap());
+            units.insert(key, [column["unit"].clone(), column["fidelity"].clone()]);
+        }
+        if name == "timeline" {
+            continue;
+        }
+        let csv = exported(&directory, "csv", &["--table", name]);
+        let names: Vec<&str> =
+            columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+        assert_eq!(csv.lines().next(), Some(names.join(",").as_str()), "{name}");
+    }
+    assert_eq!(units["calls.time_s"], [json!("s"), json!("estimated")]);
+    assert_eq!(units["calls.bytes"], [json!("bytes"), json!("exact")]);
+    assert_eq!(units["sizes.from_bytes"][0], json!("bytes"));
+    assert_eq!(units["ranks.in_mpi_share"][0], json!("share"));
+    assert_eq!(units["timeline.begun_ns"][0], json!("ns"));
+    assert_eq!(units["variables.delta"], [json!(null), json!("exact")]);
+    assert_eq!(units["calls.function"], [json!(null), json!(null)]);
+}
+
 #[test]
 fn tables_that_cannot_be_written_like_that_are_refused_in_one_line() {
     let place = TempDir::new().unwrap();

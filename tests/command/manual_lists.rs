@@ -197,7 +197,9 @@ fn no_page_names_a_setting_that_is_not_there() {
 #[test]
 fn each_setting_in_the_manual_is_read_by_something() {
     let places = ["wrappers/src/config/table.rs", "src/launch/preload.rs", "scripts/testbed"];
-    let places = places.into_iter().chain(["packaging/modulefiles/gyan.lua"]);
+    let places = places
+        .into_iter()
+        .chain(["packaging/modulefiles/gyan.lua", "packaging/wheel/gyan/_command.py"]);
     let sources: String = places.map(|place| read(&root().join(place))).collect();
     let settings = read(&root().join("docs/settings.md"));
     let rows = settings.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Union
@@ -67,21 +68,45 @@ def library() -> str:
     return _find("libgyan.so", (os.path.join(data, "lib", "libgyan.so") for _, data in _schemes()))
 
 
+def _environment() -> dict[str, str]:
+    """That of the command: Jupyter asks for colours of whatever it starts."""
+    return {**os.environ, "NO_COLOR": "1"}
+
+
 def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) -> bytes:
     """What the command prints.
 
     Raises:
         Error: It ends with a code that is not in ``codes``.
     """
-    # Jupyter asks for colours of whatever it starts.
-    environment = {**os.environ, "NO_COLOR": "1"}
-    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
-    said = done.stderr.decode(errors="replace").strip()
-    if done.returncode not in codes:
-        raise Error(said or f"gyan: it ended with code {done.returncode}; run it in a shell")
-    for line in said.splitlines():
-        warnings.warn(line, IncompleteWarning, stacklevel=2)
+    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment())
+    _judge(done.returncode, done.stderr, codes)
     return done.stdout
+
+
+def lines(arguments: Sequence[Path]) -> Iterator[bytes]:
+    """Each line that the command prints, as it comes.
+
+    Raises:
+        Error: It cannot do what it was asked, which is known after the last line.
+    """
+    with tempfile.TemporaryFile() as said:
+        asked = [command(), *arguments]
+        with subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, env=_environment()) as process:
+            # It is a pipe, as asked for.
+            assert process.stdout is not None
+            yield from process.stdout
+        said.seek(0)
+        _judge(process.returncode, said.read(), (DONE, INCOMPLETE))
+
+
+def _judge(code: int, stderr: bytes, codes: Sequence[int]) -> None:
+    """Hands on what the command says besides its result."""
+    said = stderr.decode(errors="replace").strip()
+    if code not in codes:
+        raise Error(said or f"gyan: it ended with code {code}; run it in a shell")
+    for line in said.splitlines():
+        warnings.warn(line, IncompleteWarning, stacklevel=3)
 
 
 def options(named: Mapping[str, Option]) -> list[str]:

@@ -49,7 +49,7 @@ class Tables:
         return self._frames[table]
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table as dicts, for which nothing needs to be installed."""
+        """The rows of a table as dicts, one at a time. Nothing needs to be installed for it."""
         return _tables.rows(self._source, self._table(table))
 
     def to_pandas(self, table: str) -> pandas.DataFrame:

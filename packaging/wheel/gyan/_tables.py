@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._command import Path, ask
+from ._command import Path, ask, lines
 
 if TYPE_CHECKING:
     import pandas
@@ -99,13 +99,16 @@ def frame(source: Sequence[Path], table: Table, library: str) -> Any:
 
 def export(source: Sequence[Path], table: Table, how: str) -> bytes:
     """The table as the command writes it."""
-    return ask(["export", "--format", how, "--table", table.name, *source])
+    return ask(_asked(source, table, how))
+
+
+def _asked(source: Sequence[Path], table: Table, how: str) -> list[Path]:
+    return ["export", "--format", how, "--table", table.name, *source]
 
 
 def rows(source: Sequence[Path], table: Table) -> Iterator[dict[str, Any]]:
-    """Each row as a dict."""
-    for line in io.BytesIO(export(source, table, "jsonl")):
-        yield json.loads(line)
+    """Each row as a dict, as it comes."""
+    return map(json.loads, lines(_asked(source, table, "jsonl")))
 
 
 def to_polars(source: Sequence[Path], table: Table) -> polars.DataFrame:

@@ -14,7 +14,7 @@ use crate::output;
 use crate::parts::{
     CALLS, PARTS, RankTable, ReportInput, SummaryTable, TABLES, TIMELINE_TABLE, VARIABLES,
 };
-use crate::timeline::RecordedCall;
+use crate::timeline::TimelineCall;
 
 /// A table that a run can have.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl ExportTable {
         match self {
             ExportTable::Ranks(table) => table.columns(),
             ExportTable::Run(table) => table.columns.to_vec(),
-            ExportTable::Timeline => RecordedCall::COLUMNS.to_vec(),
+            ExportTable::Timeline => TimelineCall::COLUMNS.to_vec(),
         }
     }
 }

@@ -57,18 +57,27 @@ pub(super) struct MachineFact<'a> {
 }
 
 columns! { of in MachineFact<'_>;
-    // `machine`, `placement` of ranks, or `resources` of a rank.
+    /// machine, placement of ranks, or resources of a rank
     required(kind: Text) => of.kind,
-    // Empty for all of them; hosts that are alike have a row each.
+    /// host; null for all of them; hosts that are alike have a row each
     column(host: Text) => of.host,
+    /// name of the fact, with its unit
     required(measure: Text) => &of.measure,
+    /// the fact in words
     column(text: Text) => of.text.as_ref(),
+    /// the fact as a number
     column(value: Number) => of.number,
+    /// smallest number of a rank
     column(min: Number) => of.statistic.map(|of| of.min),
+    /// rank that has it
     column(min_rank: Integer) => of.statistic.map(|of| Value::Rank(of.min_rank)),
+    /// mean over the ranks
     column(avg: Double) => of.statistic.map(|of| of.avg),
+    /// largest number of a rank
     column(max: Number) => of.statistic.map(|of| of.max),
+    /// rank that has it
     column(max_rank: Integer) => of.statistic.map(|of| Value::Rank(of.max_rank)),
+    /// standard deviation over the ranks
     column(stddev: Double) => of.statistic.map(|of| of.stddev),
 }
 

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
-pub(crate) use self::rows::RecordedCall;
+pub(crate) use self::rows::TimelineCall;
 use super::messages::{self, OwnMessage, RankMessages};
 use super::{EventsPart, RankClock, Timelines, at_a_time, communicator_name, parts};
 

@@ -9,7 +9,7 @@ use super::RankTrace;
 use crate::timeline::{Timelines, at_a_time, parts};
 
 /// A call that a rank recorded.
-pub(crate) struct RecordedCall<'a> {
+pub(crate) struct TimelineCall<'a> {
     pub(crate) job: &'a str,
     pub(crate) rank: u32,
     pub(crate) host: &'a str,
@@ -36,7 +36,7 @@ impl Timelines {
     /// Those of reading, and of `take`.
     pub(crate) fn each_call(
         &self,
-        take: &mut dyn FnMut(&RecordedCall) -> io::Result<()>,
+        take: &mut dyn FnMut(&TimelineCall) -> io::Result<()>,
     ) -> io::Result<()> {
         for ranks in self.ranks.chunks(at_a_time()) {
             let read: io::Result<Vec<_>> = ranks.par_iter().map(|rank| self.read(*rank)).collect();
@@ -51,14 +51,14 @@ impl Timelines {
         &self,
         header: &TimelineHeader,
         events: &[TimelineEvent],
-        take: &mut dyn FnMut(&RecordedCall) -> io::Result<()>,
+        take: &mut dyn FnMut(&TimelineCall) -> io::Result<()>,
     ) -> io::Result<()> {
         let trace = RankTrace::new(self, header);
         let shown = parts(header, events).into_iter().filter(|part| self.shows(part.iteration));
         for event in shown.flat_map(|part| part.events) {
             let TimelineKind::Call(function) = event.kind else { continue };
             let call = trace.call(function, event);
-            take(&RecordedCall {
+            take(&TimelineCall {
                 job: &header.job,
                 rank: header.rank,
                 host: &header.host,
