@@ -220,6 +220,10 @@ pub(crate) struct PageOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    /// With --format html: an element to put into another page, such as a notebook: the first screen of a run, all of a comparison,
+    /// or the part of the page whose link has this name, such as peers. It has its own style, and no script
+    #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) fragment: Option<String>,
 }
 
 #[derive(Args)]

@@ -193,6 +193,9 @@ pub(crate) fn may_be_page(
     options: &PageOptions,
     is_page: bool,
 ) -> Result<(), Error> {
+    if options.fragment.is_some() && !is_page {
+        return Err(Error::new("--fragment", "is for --format html only", "add --format html"));
+    }
     match &options.output {
         Some(file) if !is_page => Err(Error::new(
             format!("-o {}", file.display()),

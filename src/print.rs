@@ -20,9 +20,31 @@ pub(crate) fn answer<'a>(
     shown: impl FnOnce() -> Presentation<'a>,
 ) -> Result<(), Error> {
     match format {
-        ReportFormat::Html => write_page(options, |out| render::html(out, &page(), "")),
+        ReportFormat::Html => self::page(options, page()),
         format => report(format, shown()),
     }
+}
+
+/// A page without a summary in it, or the fragment of it that is asked for.
+pub(crate) fn page(options: &PageOptions, mut page: Page) -> Result<(), Error> {
+    match options.fragment.as_deref() {
+        None => return write_page(options, |out| render::html(out, &page, "")),
+        Some("") => {}
+        Some(name) => {
+            let names: Vec<&str> = page.blocks.iter().map(|block| block.id).collect();
+            let remedy = format!("name one of {}", names.join(", "));
+            page.blocks.retain(|block| block.id == name);
+            page.headline = None;
+            if page.blocks.is_empty() {
+                return Err(Error::new(
+                    format!("--fragment={name}"),
+                    "the page has no such part",
+                    remedy,
+                ));
+            }
+        }
+    }
+    write_page(options, |out| render::fragment(out, &page))
 }
 
 /// In any format but a page.

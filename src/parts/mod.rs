@@ -42,7 +42,7 @@ use crate::error::Error;
 pub(crate) use findings::{actor, in_short};
 pub(crate) use input::ReportInput;
 pub(crate) use now::{cause, groups};
-pub(crate) use page::page_of_run;
+pub(crate) use page::{page_of_first_screen, page_of_run};
 pub(crate) use ranks::OfRanks;
 pub(crate) use recorded::TIMELINE_TABLE;
 pub(crate) use report::{first_screen, show as report, whole};

@@ -1,8 +1,8 @@
 //! The run on one page: what ran, what to do about it, and every part of the report with a chart and its tables. The tables
 //! are those of the other forms of the report.
 
-use super::report::headline;
-use super::{PARTS, ReportInput, headings};
+use super::report::{first_lines, headline, what_ran};
+use super::{PARTS, ReportInput, findings, headings, time};
 use crate::document::page::{Page, PageBlock};
 use crate::document::{Section, Value};
 
@@ -19,6 +19,18 @@ pub(crate) fn page_of_run<'r>(of: &'r ReportInput, left_out: &[&'static str]) ->
         }
     }
     blocks.push(how_to_read(absent, left_out));
+    Page { title: headings::title(of.summary), headline: headline(of.summary, of.called()), blocks }
+}
+
+/// The first screen, with the charts of its parts.
+pub(crate) fn page_of_first_screen<'r>(of: &'r ReportInput) -> Page<'r> {
+    let mut run = PageBlock::new("run", "What ran");
+    run.says.extend(what_ran(of));
+    let mut lines = PageBlock::new("lines", "The rest in a line each");
+    lines.says.extend(first_lines(of));
+    let parts = [findings::FINDINGS, time::TIME].into_iter().filter_map(|part| part.block);
+    let parts = parts.filter_map(|block| block(of).ok());
+    let blocks = std::iter::once(run).chain(parts).chain([lines]).collect();
     Page { title: headings::title(of.summary), headline: headline(of.summary, of.called()), blocks }
 }
 

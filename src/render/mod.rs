@@ -19,7 +19,7 @@ use crate::document::data::Data;
 use crate::document::{Column, Value};
 
 pub(crate) use csv::Csv;
-pub(crate) use html::html;
+pub(crate) use html::{fragment, html};
 pub(crate) use json::Json;
 pub(crate) use junit::junit;
 pub(crate) use markdown::markdown;

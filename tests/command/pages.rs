@@ -77,6 +77,59 @@ fn pages_are_small_and_need_nothing_else() {
     }
 }
 
+/// The names of the parts of a page, as the refusal of another one says them.
+fn parts_of(directory: &Path) -> Vec<String> {
+    let outcome = report(directory, &["--format", "html", "--fragment=nonsense"]);
+    let (_, names) = refused(&outcome).trim_end().split_once("name one of ").unwrap();
+    names.split(", ").map(str::to_owned).collect()
+}
+
+/// The identifiers in a page.
+fn ids(page: &str) -> Vec<&str> {
+    page.split(" id=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0)).collect()
+}
+
+#[test]
+fn a_fragment_has_what_the_page_has_and_fits_beside_others() {
+    let mut all = Vec::new();
+    for name in FIXTURES {
+        let page = page_of(&fixture(name));
+        let names = parts_of(&fixture(name));
+        assert!(names.len() > 4, "{name}: {names:?}");
+        for part in [vec![String::new()], names].concat() {
+            let option = format!("--fragment={part}");
+            let option = if part.is_empty() { "--fragment" } else { &option };
+            let outcome = report(&fixture(name), &["--format", "html", option]);
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name} {part}");
+            let fragment = outcome.stdout;
+            assert!(fragment.len() < 150_000, "{name} {part}: {}", fragment.len());
+            assert!(fragment.starts_with("<div class=\"gyan\"><style>.gyan{"), "{name} {part}");
+            assert!(fragment.ends_with("</div>\n"));
+            for outside in
+                ["http:", "https:", "<script", "<link", "<html", " onclick", ":root", "@import"]
+            {
+                assert!(!fragment.contains(outside), "{name} {part}: {outside}");
+            }
+            let ids = ids(&fragment);
+            let (prefix, _) = ids[0].split_at("gyan-01234567-".len());
+            assert!(ids.iter().all(|id| id.starts_with(prefix)), "{name} {part}: {ids:?}");
+            // The part itself is that of the page.
+            let content = fragment.replace(prefix, "");
+            if let Some((_, section)) = content.split_once(&format!("<section id=\"{part}\"")) {
+                let (section, _) = section.split_once("</section>").unwrap();
+                assert!(page.contains(section), "{name} {part}");
+            } else {
+                assert_eq!(part, "", "{name}");
+            }
+            all.extend(ids.into_iter().map(str::to_owned));
+        }
+    }
+    let number = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), number, "two fragments share an identifier");
+}
+
 /// Adds a script to each text of a profile whose key says that it is a name that others choose.
 fn spoil(value: &mut Value, key: &str) {
     const KEYS: [&str; 17] = [
@@ -130,8 +183,10 @@ fn names_are_text_whatever_they_hold() {
         let body = shown(&page);
         // At least variables, hosts and commands.
         assert!(body.matches("&lt;script&gt;alert(1)&lt;/script&gt;&quot;").count() > 10, "{name}");
+        let fragment = report(directory.path(), &["--format", "html", "--fragment"]).stdout;
+        assert!(fragment.contains("&lt;script&gt;alert(1)"), "{name}");
         for raw in ["<script", "<img src=x", "\"'>"] {
-            assert!(!body.contains(raw), "{name}: {raw}");
+            assert!(!body.contains(raw) && !fragment.contains(raw), "{name}: {raw}");
         }
         assert_eq!(page.matches("<script").count(), 2, "{name}");
     }
@@ -234,6 +289,8 @@ fn what_does_not_go_with_a_page_is_refused() {
     let (file, old) = (file.to_str().unwrap(), fixture("gyan.rank-1"));
     let parts = report(&old, &["--format", "html", "--sites"]);
     assert!(refused(&parts).contains("the page has every part"));
+    let element = report(&old, &["--fragment"]);
+    assert!(refused(&element).contains("--fragment: is for --format html only"));
     let text = report(&old, &["-o", file]);
     assert!(refused(&text).contains("is for --format html only"));
     assert!(!Path::new(file).exists());

@@ -5,6 +5,8 @@ the command ``gyan``, which is in this package.
 """
 
 from ._command import Error, IncompleteWarning, command, library
+from ._notebook import Shown
+from ._phase import phase
 from ._run import Run, Tables, load
 from ._several import Answer, Difference, Runs, Scaling, Tuning, Verdict, check, diff, runs, scale
 from ._start import run, tune
@@ -19,6 +21,7 @@ __all__ = [
     "Run",
     "Runs",
     "Scaling",
+    "Shown",
     "Table",
     "Tables",
     "Tuning",
@@ -28,6 +31,7 @@ __all__ = [
     "diff",
     "library",
     "load",
+    "phase",
     "run",
     "runs",
     "scale",

@@ -68,13 +68,18 @@ def library() -> str:
     return _find("libgyan.so", (os.path.join(data, "lib", "libgyan.so") for _, data in _schemes()))
 
 
+def _environment() -> dict[str, str]:
+    """That of the command: Jupyter asks for colours of whatever it starts."""
+    return {**os.environ, "NO_COLOR": "1"}
+
+
 def ask(arguments: Sequence[Path], codes: Sequence[int] = (DONE, INCOMPLETE)) -> bytes:
     """What the command prints.
 
     Raises:
         Error: It ends with a code that is not in ``codes``.
     """
-    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run([command(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment())
     _judge(done.returncode, done.stderr, codes)
     return done.stdout
 
@@ -87,7 +92,7 @@ def lines(arguments: Sequence[Path]) -> Iterator[bytes]:
     """
     with tempfile.TemporaryFile() as said:
         asked = [command(), *arguments]
-        with subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as process:
+        with subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, env=_environment()) as process:
             # It is a pipe, as asked for.
             assert process.stdout is not None
             yield from process.stdout

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _command, _tables
+from . import _command, _notebook, _tables
 from ._command import Option, Path, ask
 from ._tables import Table
 
@@ -165,6 +165,28 @@ class Run(Tables):
 
     def __repr__(self) -> str:
         return f"gyan.load({self.path!r})"
+
+    def _repr_html_(self) -> str:
+        return self.show().html
+
+    def show(self, part: str | None = None) -> _notebook.Shown:
+        """A picture for notebooks: the first screen, as a notebook also shows the run itself; or a part of the page.
+
+        ``run.peers.matrix()`` is the same as ``run.show("peers")``, and ``run.timeline.show()`` as ``run.show("timeline")``, which does
+        not read the table.
+
+        Args:
+            part: The name of a part as links of the page have it: ``run.show("waiting")``.
+
+        Raises:
+            Error: The page has no such part; the message has the names of those that it has.
+        """
+        return _notebook.show(self.path, part)
+
+    def frame(self, table: str) -> Any:
+        """A table by its name, as a frame. Those of ``peers`` and ``timeline`` have a picture, unless they are tables of Arrow."""
+        frame = super().frame(table)
+        return _notebook.with_picture(frame, table, self.path) if table in _notebook.PICTURES else frame
 
     def report(self, **options: Option) -> str:
         """The report of the run as text, with options of ``gyan report``: ``run.report(findings=True)``."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Union
 
-from . import _command, _tables
+from . import _command, _notebook, _tables
 from ._command import INCOMPLETE, Option, Path, ask
 from ._run import Run, Tables
 
@@ -56,7 +57,7 @@ def runs(paths: Paths, *, frames: str | None = None) -> Runs:
 
 
 class Answer:
-    """What the command concludes. ``print`` shows it as the command does.
+    """What the command concludes. ``print`` shows it as the command does, a notebook as its page.
 
     Attributes:
         document: All that it says, by its schema (``gyan.diff/1`` and so on).
@@ -69,6 +70,12 @@ class Answer:
 
     def __str__(self) -> str:
         return ask(self._arguments, codes=(0, 1)).decode()
+
+    def __repr__(self) -> str:
+        return f"<gyan.{type(self).__name__}: print shows it>"
+
+    def _repr_html_(self) -> str:
+        return _notebook.element(self._arguments)
 
     def _frame(self) -> Any:
         subcommand, *others = self._arguments
@@ -114,6 +121,10 @@ class Verdict(Answer):
 
     def __bool__(self) -> bool:
         return self.passed
+
+    def _repr_html_(self) -> str:
+        # It has no page.
+        return f'<pre style="font-family: monospace">{html.escape(str(self))}</pre>'
 
 
 class Tuning(Answer):

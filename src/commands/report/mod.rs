@@ -16,7 +16,7 @@ use crate::input::source::Source;
 use crate::input::{packed, page as from_page};
 use crate::launch::keepers;
 use crate::parts::{self, ReportInput};
-use crate::{DONE, INCOMPLETE, output, print, render};
+use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -62,7 +62,7 @@ fn of_tune(
     let format = match format {
         Format::Html => {
             let page = crate::answers::tuning_page(tuning, &shown, &files);
-            output::write_page(&options.page, |out| render::html(out, &page, ""))?;
+            print::page(&options.page, page)?;
             return Ok(tune::code(tuning));
         }
         Format::Table => Some(ListFormat::Table),

@@ -3,7 +3,7 @@
 use gyan_results::{InMpiSummary, Quantity, QueueRow, Summary, TrafficKind, Unit};
 
 use crate::document::value::{Amount, InUnit, bytes, integer, line, seconds, share};
-use crate::document::{Section, Value, plural};
+use crate::document::{Value, plural};
 use crate::parts::hosts;
 use crate::parts::sites::places;
 use crate::parts::time::{by_time, part_of_run, seconds_in};
@@ -65,9 +65,9 @@ pub(crate) fn lines<'a>(
     summary: &'a Summary,
     rows: &[QueueRow],
     eager: Option<(f64, f64)>,
-) -> Section<'a> {
+) -> impl Iterator<Item = Value<'a>> {
     let lines = [messages(summary, eager), queues(rows), coverage(summary), Some(gyan(summary))];
-    Section::of_notes("", lines.into_iter().flatten().collect())
+    lines.into_iter().flatten()
 }
 
 fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {

@@ -73,10 +73,22 @@ pub(crate) fn first_screen<'r>(of: &'r ReportInput) -> View<'r> {
         view.sections.extend(calls(&summary.calls, &ShareOf::run(summary), false));
     }
     view.sections.extend(watch::sites(watched, remarks, false));
-    let mut lines = first::lines(summary, of.queues(), of.eager());
-    lines.notes.splice(0..0, waiting::first(of));
-    view.sections.push(lines);
+    view.sections.push(Section::of_notes("", first_lines(of)));
     view
+}
+
+/// What the first screen says in a line each.
+pub(super) fn first_lines<'r>(of: &'r ReportInput) -> Vec<Value<'r>> {
+    let lines = first::lines(of.summary, of.queues(), of.eager());
+    waiting::first(of).into_iter().chain(lines).collect()
+}
+
+/// What ran, how it ended, and what casts doubt on the numbers.
+pub(super) fn what_ran<'r>(of: &'r ReportInput) -> Vec<Value<'r>> {
+    let mut lines: Vec<Value> = of.now().map(now::lines).unwrap_or_default();
+    lines.extend(subtitle(of.summary, &phases(of.summary), false, false));
+    lines.extend(warned(of.summary, false).into_iter().flat_map(|section| section.notes));
+    lines
 }
 
 /// Everything: also what is zero on every rank, every variable that was not read, and the time of

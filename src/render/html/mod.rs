@@ -1,5 +1,6 @@
 //! A page: one file that needs no network and is complete without its script. The policy in its head forbids
-//! anything that is not in the page.
+//! anything that is not in the page. A fragment is the same to be put into another page, such as a notebook: without a script,
+//! and with a style that holds within it only.
 
 mod charts;
 mod values;
@@ -17,7 +18,31 @@ use crate::document::page::{Card, FoldedTable, Page, PageBlock};
 use crate::document::{Kind, Section, Value};
 use values::{cell, value};
 
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(
+    ":root{color-scheme:light dark;",
+    include_str!("light.css"),
+    "}\n@media(prefers-color-scheme:dark){:root{",
+    include_str!("dark.css"),
+    "}}\n",
+    include_str!("style.css"),
+    include_str!("page.css")
+);
+/// The last two rules are for `JupyterLab` and Visual Studio Code, whose themes need not be that of the system. Three classes, so
+/// that it goes before the style of the notebook.
+const STYLE_OF_FRAGMENT: &str = concat!(
+    ".gyan{color-scheme:light dark;",
+    include_str!("light.css"),
+    "}\n@media screen and (prefers-color-scheme:dark){.gyan{",
+    include_str!("dark.css"),
+    "}}\n[data-jp-theme-light=true] .gyan,.vscode-light .gyan{color-scheme:light;",
+    include_str!("light.css"),
+    "}\n[data-jp-theme-light=false] .gyan,.vscode-dark .gyan{color-scheme:dark;",
+    include_str!("dark.css"),
+    "}\n.gyan.gyan.gyan{",
+    include_str!("style.css"),
+    include_str!("notebook.css"),
+    "}"
+);
 const SCRIPT: &str = include_str!("script.js");
 
 /// Tables with fewer rows need no search field.
@@ -52,7 +77,7 @@ pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) 
                         @for block in &page.blocks { a href={ "#" (block.id) } { (short(block.id)) } " " }
                     }
                 }
-                main { @for of in &page.blocks { (block(of)) } }
+                main { @for of in &page.blocks { (block(of, "")) } }
                 script { (PreEscaped(SCRIPT)) }
                 (PreEscaped(summary))
             }
@@ -60,6 +85,32 @@ pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) 
     };
     out.write_all(document.into_string().as_bytes())?;
     out.write_all(b"\n")
+}
+
+/// An element with the same blocks, for a page that has others: its identifiers follow from its content, so they differ from
+/// those of other fragments.
+pub(crate) fn fragment(out: &mut (impl Write + ?Sized), page: &Page) -> io::Result<()> {
+    let content = |prefix: &str| {
+        html! {
+            header {
+                h1 { (value(&page.title)) }
+                @if let Some(headline) = &page.headline {
+                    p.headline { (value(headline)) "." }
+                }
+            }
+            @for of in &page.blocks { (block(of, prefix)) }
+        }
+    };
+    let hash = Sha256::digest(content("").into_string());
+    let prefix =
+        hash.iter().take(4).fold("gyan-".to_owned(), |prefix, byte| format!("{prefix}{byte:02x}"));
+    let element = html! {
+        div.gyan {
+            style { (PreEscaped(STYLE_OF_FRAGMENT)) }
+            (content(&format!("{prefix}-")))
+        }
+    };
+    writeln!(out, "{}", element.into_string())
 }
 
 /// The text of a link: the heading that it leads to, with a capital letter.
@@ -73,12 +124,14 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
-fn block(block: &PageBlock) -> Markup {
+/// `prefix`: what its identifiers begin with.
+fn block(block: &PageBlock, prefix: &str) -> Markup {
+    let id = format!("{prefix}{}", block.id);
     let open = block.tables.iter().filter(|of| of.is_open);
     let details: Vec<&FoldedTable> = block.tables.iter().filter(|of| !of.is_open).collect();
     html! {
-        section id=(block.id) aria-labelledby={ (block.id) "-title" } {
-            h2 id={ (block.id) "-title" } { (block.title) }
+        section id=(id) aria-labelledby={ (id) "-title" } {
+            h2 id={ (id) "-title" } { (block.title) }
             @for line in &block.says {
                 @if !text(line).is_empty() { p { (value(line)) } }
             }
@@ -88,7 +141,7 @@ fn block(block: &PageBlock) -> Markup {
             @if !block.charts.is_empty() {
                 div.charts {
                     @for (at, chart) in block.charts.iter().enumerate() {
-                        (charts::chart(chart, &format!("{}-{at}", block.id)))
+                        (charts::chart(chart, &format!("{id}-{at}")))
                     }
                 }
             }

@@ -250,3 +250,78 @@ fn what_is_not_gyans_does_not_run_in_a_page() {
     assert_eq!(console.matches("Content Security Policy").count(), 2, "{console}");
     assert!(console.contains("script-src") && console.contains("img-src"), "{console}");
 }
+
+/// A notebook's own style, as that of `JupyterLab`, with a table of its own.
+const NOTEBOOK: &str = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>a notebook</title><style>
+    body { background: #fff; color: #000 } body[data-jp-theme-light=false] { background: #111; color: #eee }
+    .output table { margin: 0 7px; font-size: 10px } .output td { text-align: right }
+    .output tbody tr:nth-child(odd) { background: #ddd } .output h2 { font-size: 40px }
+    </style><body><main class=output><h1>Cells</h1><table id=own><tbody><tr><td>1</td></tr></tbody></table>";
+
+/// The colours in a fragment, and what its style makes of the notebook's own table.
+const LOOK_AT_FRAGMENTS: &str = "(() => {
+    for (const part of document.querySelectorAll('details')) part.open = true;
+    const style = of => getComputedStyle(document.querySelector(of));
+    const has = document.querySelector('.gyan') !== null;
+    const own = ['margin', 'fontSize', 'color', 'width'].map(name => style('#own')[name]);
+    return {
+        background: has && style('.gyan').backgroundColor,
+        row: has && style('.gyan .data tbody tr').backgroundColor,
+        title: has && style('.gyan h2').fontSize,
+        own: own.concat(style('#own td').textAlign, style('#own tr').backgroundColor, style('h1').fontSize),
+    };
+})()";
+
+#[test]
+fn a_fragment_keeps_to_itself_and_follows_the_theme_of_the_notebook() {
+    if !devtools::is_there() && skipped("there is no chromium") {
+        return;
+    }
+    let place = TempDir::new().unwrap();
+    let notebook = place.path().join("notebook.html");
+    fs::write(&notebook, NOTEBOOK).unwrap();
+    let mut browser = Browser::start();
+    browser.new_tab();
+    browser.open(&notebook);
+    browser.seen_as(WIDTHS[0], "light");
+    let own = ["true", "false"].map(|theme| {
+        browser.value_of(&format!("document.body.dataset.jpThemeLight = '{theme}'"));
+        browser.value_of(LOOK_AT_FRAGMENTS)["own"].clone()
+    });
+    let mut cells = NOTEBOOK.to_owned();
+    for (fixture, part) in [("queues", ""), ("traffic", "=peers"), ("quickstart", "")] {
+        let option = format!("--fragment{part}");
+        let mut report = gyan();
+        report.args(["report", "--format", "html", &option]);
+        report.arg(root().join(format!("tests/fixtures/gyan.rank-1-{fixture}")));
+        cells.push_str(&run(&mut report).stdout);
+    }
+    fs::write(&notebook, cells).unwrap();
+    let axe = axe();
+    for scheme in SCHEMES {
+        for (theme, own, background) in
+            [("true", &own[0], "rgb(255, 255, 255)"), ("false", &own[1], "rgb(20, 23, 28)")]
+        {
+            browser.new_tab();
+            browser.open(&notebook);
+            browser.seen_as(WIDTHS[0], scheme);
+            browser.value_of(&format!("document.body.dataset.jpThemeLight = '{theme}'"));
+            let seen = browser.value_of(LOOK_AT_FRAGMENTS);
+            assert_eq!(&seen["own"], own, "the style leaks");
+            assert_eq!(seen["background"], background, "{scheme} {theme}");
+            assert_eq!(seen["row"], "rgba(0, 0, 0, 0)", "the notebook's stripes");
+            assert_ne!(seen["title"], "40px");
+            if let Some(axe) = &axe {
+                browser.value_of(axe);
+                assert_eq!(browser.value_of(CHECK), serde_json::json!([]), "{scheme} {theme}");
+            }
+            is_quiet(&browser, "fragments");
+        }
+        // Without a theme that of the system.
+        browser.new_tab();
+        browser.open(&notebook);
+        browser.seen_as(WIDTHS[0], scheme);
+        let background = if scheme == "dark" { "rgb(20, 23, 28)" } else { "rgb(255, 255, 255)" };
+        assert_eq!(browser.value_of(LOOK_AT_FRAGMENTS)["background"], background);
+    }
+}

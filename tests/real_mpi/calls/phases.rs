@@ -76,23 +76,25 @@ fn assert_whole(profile: &RankProfile, what: &str) {
     }
 }
 
+/// How often each phase began.
+fn assert_entries(run: &Profiled, profile: &RankProfile, what: &str) {
+    let named = profile.phases.iter().filter(|phase| !phase.name.is_empty());
+    let entries: BTreeMap<String, u64> =
+        named.map(|phase| (phase.name.clone(), phase.entries)).collect();
+    let expected: BTreeMap<String, u64> = truth(run, profile.rank, "entries")
+        .into_iter()
+        .map(|(phase, entries)| (phase, entries[""]))
+        .collect();
+    assert_eq!(entries, expected, "{what}");
+}
+
 fn assert_phases(run: &Profiled, what: &str) {
     assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
     let profiles = run.profiles();
     for profile in &profiles {
         let what = format!("{what}, rank {}", profile.rank);
         assert_eq!(found(profile), truth(run, profile.rank, "call"), "{what}");
-        let entries: BTreeMap<String, u64> = profile
-            .phases
-            .iter()
-            .filter(|phase| !phase.name.is_empty())
-            .map(|phase| (phase.name.clone(), phase.entries))
-            .collect();
-        let expected: BTreeMap<String, u64> = truth(run, profile.rank, "entries")
-            .into_iter()
-            .map(|(phase, entries)| (phase, entries[""]))
-            .collect();
-        assert_eq!(entries, expected, "{what}");
+        assert_entries(run, profile, &what);
         assert_whole(profile, &what);
     }
 }
@@ -219,6 +221,33 @@ fn phases_in_fortran_are_those_of_c() {
                 assert_whole(&profile, &format!("{mpi:?}"));
             }
         }
+    }
+}
+
+#[test]
+fn phases_in_python_have_the_passes_of_the_program() {
+    let program = crate::common::root().join("tests/programs/phases.py").display().to_string();
+    let package = crate::common::root().join("packaging/wheel").display().to_string();
+    for mpi in matrix::with(Column::Mpi4py) {
+        let path = [("PYTHONPATH", package.as_str()), ("PYTHONDONTWRITEBYTECODE", "1")];
+        let python = Path::new("python-mpi4py");
+        let run = Profiled::preloaded(mpi, 2, python, &[&program], &path);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            let what = format!("{mpi:?}, rank {}", profile.rank);
+            let mut phases = found(&profile);
+            // Outside of phases mpi4py calls more than the program.
+            phases.get_mut("").unwrap().retain(|function, _| function == "MPI_Barrier");
+            phases.retain(|_, calls| !calls.is_empty());
+            assert_eq!(phases, truth(&run, profile.rank, "call"), "{what}");
+            assert_entries(&run, &profile, &what);
+            assert_whole(&profile, &what);
+        }
+        let here = TempDir::new().unwrap();
+        let words = [mpi.mpirun(2), vec!["python-mpi4py".to_owned(), program.clone()]].concat();
+        let bare = crate::common::run(command(&words).envs(path).current_dir(here.path()));
+        assert_eq!(bare.code, 0, "{mpi:?} {}", bare.stderr);
+        assert_eq!(bare.stdout_of_ranks(), run.outcome.stdout_of_ranks(), "{mpi:?}");
     }
 }
 
