@@ -5,8 +5,11 @@
 
 mod arrows;
 mod clocks;
+#[cfg(test)]
+mod fixture;
 mod iterations;
 mod messages;
+mod path;
 mod totals;
 mod trace;
 mod waits;
@@ -29,6 +32,7 @@ use self::clocks::HostClock;
 use self::iterations::KeptIterations;
 pub(crate) use self::iterations::RunIterations;
 use self::messages::RankMessages;
+pub(crate) use self::path::{PathKnowledge, RankOnPath, TimelinePath};
 pub(crate) use self::totals::{FunctionWaits, TimelineWaits};
 pub(crate) use self::trace::WrittenEvents;
 use self::waits::Communicators;
