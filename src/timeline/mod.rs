@@ -101,6 +101,16 @@ pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     ranks.map(|rank| directory.join(timeline_file_name(rank))).collect()
 }
 
+/// Of files of more bytes it is not looked at all at once who waits for whom: when each message began takes up to a quarter of that in
+/// memory.
+pub(crate) const FILES_AT_MOST: u64 = 2 << 30;
+
+/// How large the timelines in a directory are, in bytes.
+pub(crate) fn files_bytes(directory: &Path) -> u64 {
+    let files = files_in(directory).into_iter().filter_map(|file| file.metadata().ok());
+    files.map(|file| file.len()).sum()
+}
+
 /// How many ranks are in memory at a time.
 fn at_a_time() -> usize {
     rayon::current_num_threads()

@@ -179,6 +179,7 @@ impl Timelines {
             spans.entry(stretch.rank).or_default().push((stretch.from_ns, stretch.to_ns));
         }
         let serial = serial_spans(&ranks);
+        let known_ns = spans.values().flatten().map(|(from, to)| to - from).sum();
         let on_path: Vec<u32> = spans.keys().copied().collect();
         let mut found = Vec::new();
         let look = |rank: &TimedEvents| {
@@ -190,7 +191,7 @@ impl Timelines {
         found.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
         Ok(PathKnowledge::Known(TimelinePath {
             window_s: seconds(run_ns),
-            known_s: found.iter().map(|rank| rank.time_s).sum(),
+            known_s: seconds(known_ns),
             serial_s: found.iter().map(|rank| rank.serial_s).sum(),
             ranks: found,
         }))

@@ -102,6 +102,19 @@ pub(crate) struct CallWait {
     pub(crate) late: LateCall,
 }
 
+/// The finding that counts waits of this kind in a function, by its id.
+pub(super) fn finding(state: WaitState, function: &str) -> &'static str {
+    match state {
+        WaitState::LateSender => "late-senders",
+        WaitState::LateReceiver => "late-receivers",
+        WaitState::LateRoot => "late-root",
+        WaitState::Collective if WaitsFor::in_function(base(function)) == WaitsFor::AtRoot => {
+            "early-root"
+        }
+        WaitState::Collective => "waiting",
+    }
+}
+
 /// From where the collectives on a communicator are counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CountedFrom {

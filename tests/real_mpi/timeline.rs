@@ -70,7 +70,13 @@ fn perfetto(file: &Path) -> Option<Vec<SliceRead>> {
         from: numbers(&of["from"]),
         to: numbers(&of["to"]),
     };
-    Some(slices.iter().map(read).collect())
+    let all = slices.iter().map(read);
+    Some(all.filter(|slice| !marks_waits(&slice.name)).collect())
+}
+
+/// Whether a slice marks a wait in a call: it has the name of a finding.
+fn marks_waits(name: &str) -> bool {
+    ["late-senders", "late-receivers", "waiting", "late-root", "early-root"].contains(&name)
 }
 
 fn header(directory: &Path, rank: u32) -> TimelineHeader {
@@ -467,7 +473,8 @@ fn same_in_json(run: &Profiled, slices: &[SliceRead]) {
     written(&run.directory, &file);
     let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let events = json["traceEvents"].as_array().unwrap();
-    let of = |phase: &'static str| events.iter().filter(move |event| event["ph"] == *phase);
+    let calls = || events.iter().filter(|event| !event["name"].as_str().is_some_and(marks_waits));
+    let of = |phase: &'static str| calls().filter(move |event| event["ph"] == *phase);
     assert_eq!(of("X").count(), slices.len());
     for (event, slice) in of("X").zip(slices) {
         assert_eq!(
@@ -855,6 +862,20 @@ fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls()
         agree("late senders", late_sender_s, program_s("MPI_Recv"), 0.0);
         let error_s = messages.late_senders_error_s.unwrap();
         agree("sampled late senders", messages.late_senders_s, late_sender_s, error_s);
+        let file = run.place().join("trace.json");
+        written(&run.directory, &file);
+        let trace: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        for (finding, function) in [
+            ("late-senders", "MPI_Recv"),
+            ("waiting", "MPI_Allreduce"),
+            ("late-root", "MPI_Bcast"),
+            ("early-root", "MPI_Reduce"),
+        ] {
+            let events = trace["traceEvents"].as_array().unwrap();
+            let marked = events.iter().filter(|event| event["name"] == finding);
+            let marked_us: f64 = marked.map(|event| event["dur"].as_f64().unwrap()).sum();
+            agree(finding, marked_us * 1e-6, program_s(function), 0.0);
+        }
         let meeting_s = exact_s("collective", "MPI_Allreduce");
         agree("collectives", meeting_s, program_s("MPI_Allreduce"), 0.0);
         // Sampled it is by how much longer a rank takes, which is more if ranks lack processors.

@@ -19,7 +19,11 @@ use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
 use super::messages::{self, OwnMessage, RankMessages};
-use super::{EventsPart, RankClock, Timelines, at_a_time, communicator_name, parts};
+use super::waits::{Begins, TimedEvents, finding};
+use super::{
+    EventsPart, FILES_AT_MOST, RankClock, Timelines, at_a_time, communicator_name, files_bytes,
+    parts,
+};
 
 /// Something that slices are on, or the course of a variable.
 struct Track {
@@ -169,6 +173,8 @@ const COUNTERS_AT_MOST: usize = 64;
 /// The threads of a rank's phases and iterations, beyond those of calls.
 const PHASES: u32 = 256;
 const ITERATIONS: u32 = 257;
+/// That of the waits of a thread is so much above its own, beyond those of variables.
+const WAITS: u32 = 1024;
 
 /// What was written.
 #[derive(Clone, Copy, Default)]
@@ -179,6 +185,8 @@ pub(crate) struct WrittenEvents {
     pub(crate) lost: u64,
     pub(crate) received: u64,
     pub(crate) arrows: u64,
+    /// Whether it is marked which calls wait.
+    pub(crate) has_waits: bool,
 }
 
 impl WrittenEvents {
@@ -189,6 +197,7 @@ impl WrittenEvents {
             lost: self.lost + other.lost,
             received: self.received + other.received,
             arrows: self.arrows + other.arrows,
+            has_waits: self.has_waits,
         }
     }
 }
@@ -203,14 +212,15 @@ impl Timelines {
         limit: Option<u64>,
     ) -> io::Result<WrittenEvents> {
         let mut share = 1.0;
+        let begins = self.begins()?;
         loop {
             file.set_len(0)?;
             file.rewind()?;
             let mut out = LimitedFile::new(file, limit, self.ranks.len());
-            let written = self.write_once(&mut out, is_json);
+            let written = self.write_once(&mut out, is_json, begins.as_ref());
             let Some(too_large) = out.too_large() else {
                 out.flush()?;
-                return written;
+                return Ok(WrittenEvents { has_waits: begins.is_some(), ..written? });
             };
             // A little less than would fit, as ranks differ.
             share *= (0.95 / too_large).min(0.95);
@@ -221,14 +231,20 @@ impl Timelines {
         }
     }
 
-    fn write_once(&self, out: &mut LimitedFile, is_json: bool) -> io::Result<WrittenEvents> {
+    /// `begins`: as [`Timelines::each_rank`].
+    fn write_once(
+        &self,
+        out: &mut LimitedFile,
+        is_json: bool,
+        begins: Option<&Begins>,
+    ) -> io::Result<WrittenEvents> {
         if !is_json {
             let start = |rank| Packets::new(u64::from(rank) + 1);
-            return self.each_rank(start, |packets| out.put_rank(&packets.into_bytes()));
+            return self.each_rank(begins, start, |packets| out.put_rank(&packets.into_bytes()));
         }
         out.put(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
         let put = |events: ChromeEvents| out.put_rank(&events.into_bytes());
-        let written = self.each_rank(ChromeEvents::new, put)?;
+        let written = self.each_rank(begins, ChromeEvents::new, put)?;
         // Without a comma behind the last event.
         out.put(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
         Ok(written)
@@ -254,16 +270,26 @@ impl Timelines {
         self.clocks.keys().nth(number).map_or("", String::as_str)
     }
 
-    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks.
+    /// When calls began that others wait for; none if that would take too much memory.
+    fn begins(&self) -> io::Result<Option<Begins>> {
+        if files_bytes(&self.directory) > FILES_AT_MOST {
+            return Ok(None);
+        }
+        Ok(Some(self.seen()?.begins))
+    }
+
+    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks. `begins`: from
+    /// which it follows which calls wait; none if these are not marked.
     fn each_rank<W: TraceWriter + Send>(
         &self,
+        begins: Option<&Begins>,
         start: impl Fn(u32) -> W + Sync,
         mut put: impl FnMut(W) -> io::Result<()>,
     ) -> io::Result<WrittenEvents> {
         let mut sum = WrittenEvents::default();
         for ranks in self.ranks.chunks(at_a_time()) {
             let parts: Vec<io::Result<(W, WrittenEvents)>> =
-                ranks.par_iter().map(|rank| self.part(*rank, start(*rank))).collect();
+                ranks.par_iter().map(|rank| self.part(*rank, begins, start(*rank))).collect();
             for part in parts {
                 let (writer, written) = part?;
                 put(writer)?;
@@ -274,7 +300,12 @@ impl Timelines {
     }
 
     /// The trace of one rank.
-    fn part<W: TraceWriter>(&self, rank: u32, mut out: W) -> io::Result<(W, WrittenEvents)> {
+    fn part<W: TraceWriter>(
+        &self,
+        rank: u32,
+        begins: Option<&Begins>,
+        mut out: W,
+    ) -> io::Result<(W, WrittenEvents)> {
         let (header, events) = self.read(rank)?;
         let trace = RankTrace::new(self, &header);
         let parts = parts(&header, &events);
@@ -284,6 +315,9 @@ impl Timelines {
         let mut written = WrittenEvents::default();
         for part in shown {
             written = written.plus(trace.slices(&mut out, part));
+        }
+        if let Some(begins) = begins {
+            trace.waits(&mut out, &events, begins);
         }
         let profile = read_rank(&self.directory.join(rank_file_name(rank))).ok();
         if let Some(series) = profile.and_then(|profile| profile.series) {
@@ -324,20 +358,19 @@ impl<'a> RankTrace<'a> {
     fn tracks(&self, out: &mut dyn TraceWriter, parts: &[&EventsPart]) {
         let host = self.run.hosts.iter().position(|host| *host == self.header.host).unwrap_or(0);
         let host_id = 1 << 60 | host as u64;
-        let of_host = self.header.host.clone();
-        let track = |id, name: String, parent, order, thread| Track {
+        let of_host = &self.header.host;
+        let track = |id, name: String, parent, order| Track {
             id,
             name,
             parent,
             order,
             host: of_host.clone(),
-            thread,
+            thread: None,
             is_counter: false,
         };
-        out.track(&track(host_id, of_host.clone(), None, host as u64, None));
+        out.track(&track(host_id, of_host.clone(), None, host as u64));
         let rank = self.header.rank;
-        let rank_id = self.id(0) - 1;
-        out.track(&track(rank_id, format!("rank {rank}"), Some(host_id), rank.into(), None));
+        out.track(&track(self.id(0) - 1, format!("rank {rank}"), Some(host_id), rank.into()));
         let events = parts.iter().flat_map(|part| part.events);
         let mut threads: BTreeSet<u32> = events
             .map(|event| match event.kind {
@@ -349,25 +382,61 @@ impl<'a> RankTrace<'a> {
         threads.extend(iterations().filter(|of| of.phase != 0).map(|_| PHASES));
         threads.extend(iterations().map(|_| ITERATIONS));
         for thread in threads {
-            let name = match thread {
-                PHASES => "phases".to_owned(),
-                ITERATIONS => "iterations".to_owned(),
-                0 => "MPI".to_owned(),
-                255 => "MPI of further threads".to_owned(),
-                thread => format!("MPI of thread {thread}"),
-            };
-            // Above the calls.
-            let order = match thread {
-                ITERATIONS => 0,
-                PHASES => 1,
-                thread => u64::from(thread) + 2,
-            };
-            out.track(&track(self.id(thread), name, Some(rank_id), order, Some(thread)));
+            out.track(&self.track(thread));
+        }
+    }
+
+    /// The track of a thread, or of what is beyond those.
+    fn track(&self, thread: u32) -> Track {
+        let of_thread = |what: &str, thread: u32| match thread {
+            0 => what.to_owned(),
+            255 => format!("{what} of further threads"),
+            thread => format!("{what} of thread {thread}"),
+        };
+        // Above the calls. Waits are above the calls of their thread.
+        let (name, order) = match thread {
+            ITERATIONS => ("iterations".to_owned(), 0),
+            PHASES => ("phases".to_owned(), 1),
+            WAITS.. => (of_thread("waits", thread - WAITS), 2 * u64::from(thread - WAITS) + 2),
+            thread => (of_thread("MPI", thread), 2 * u64::from(thread) + 3),
+        };
+        Track {
+            id: self.id(thread),
+            name,
+            parent: Some(self.id(0) - 1),
+            order,
+            host: self.header.host.clone(),
+            thread: Some(thread),
+            is_counter: false,
         }
     }
 
     fn ns(&self, ticks: u64) -> u64 {
         self.clock.ns(ticks)
+    }
+
+    /// Marks when calls wait, each under the name of the finding that counts it.
+    fn waits(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent], begins: &Begins) {
+        let messages = RankMessages::of(self.header, events);
+        let ns = |ticks| self.ns(ticks);
+        let rank = TimedEvents { header: self.header, events, messages: &messages, ns: &ns };
+        let mut threads = BTreeSet::new();
+        for wait in rank.waits(&self.run.arrows, &self.run.communicators, begins) {
+            let Some(call) = events.get(wait.at).filter(|call| !self.is_left_out(call)) else {
+                continue;
+            };
+            let function = rank.function(call).unwrap_or_default();
+            let thread = WAITS + u32::from(call.thread);
+            if threads.insert(thread) {
+                out.track(&self.track(thread));
+            }
+            let span = [wait.from_ns, wait.until_ns];
+            out.slice(&Slice {
+                place: self.places.get(&call.site).copied(),
+                numbers: vec![("for rank", wait.late.rank.into())],
+                ..Slice::new(self.id(thread), thread, finding(wait.state, function), span)
+            });
+        }
     }
 
     /// The variables that were sampled over time, as far as they are not always zero.
@@ -389,7 +458,7 @@ impl<'a> RankTrace<'a> {
                 id: self.id(thread),
                 name: column.name.clone() + &object.unwrap_or_default(),
                 parent: Some(self.id(0) - 1),
-                order: thread.into(),
+                order: 2 * u64::from(thread),
                 host: self.header.host.clone(),
                 thread: Some(thread),
                 is_counter: true,
