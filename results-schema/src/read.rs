@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::alike::Alike;
 use crate::regular::read_regular;
 use crate::{
-    End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning,
+    End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Series, Summary, TUNE_SCHEMA, Tuning,
     VARIABLES_SCHEMA, Variables,
 };
 
@@ -124,6 +124,19 @@ impl Whose {
         check_rank(whose.rank, whose.size)?;
         Ok(whose)
     }
+}
+
+/// Reads the series of a rank's profile, and nothing else of it.
+///
+/// # Errors
+/// When the file cannot be read, is not a rank profile, or is newer than this version.
+pub fn read_series(path: &Path) -> Result<Option<Series>, ReadError> {
+    #[derive(Deserialize)]
+    struct SeriesOnly {
+        #[serde(default)]
+        series: Option<Series>,
+    }
+    parse(&read_regular(path)?, RANK_SCHEMA).map(|read: SeriesOnly| read.series)
 }
 
 impl From<&RankProfile> for Whose {
