@@ -264,13 +264,13 @@ fn archived(profiled: &Profiled) -> (Vec<EventRead>, String) {
 fn archive_is_sound(events: &[EventRead]) -> BTreeMap<(u32, &str), u64> {
     let mut open: BTreeMap<u64, (u64, Vec<&str>)> = BTreeMap::new();
     let mut enters: BTreeMap<(u32, &str), u64> = BTreeMap::new();
-    let mut requests: BTreeSet<(u32, u64, bool)> = BTreeSet::new();
+    let mut requests: BTreeSet<(u32, u64, &str)> = BTreeSet::new();
     let mut messages: BTreeMap<MessageRead, [Vec<u64>; 2]> = BTreeMap::new();
     for event in events {
         let (time, regions) = open.entry(event.location).or_default();
         assert!(event.time >= *time, "{event:?}");
         *time = event.time;
-        let request = |is_send| (event.rank(), event.number("Request"), is_send);
+        let request = |what| (event.rank(), event.number("Request"), what);
         match event.name.as_str() {
             "ENTER" => {
                 let region = event.named("Region");
@@ -278,10 +278,18 @@ fn archive_is_sound(events: &[EventRead]) -> BTreeMap<(u32, &str), u64> {
                 *enters.entry((event.rank(), region)).or_default() += 1;
             }
             "LEAVE" => assert_eq!(regions.pop(), Some(event.named("Region")), "{event:?}"),
-            "MPI_ISEND" => assert!(requests.insert(request(true)), "{event:?}"),
-            "MPI_IRECV_REQUEST" => assert!(requests.insert(request(false)), "{event:?}"),
-            "MPI_ISEND_COMPLETE" => assert!(requests.remove(&request(true)), "{event:?}"),
-            "MPI_IRECV" => assert!(requests.remove(&request(false)), "{event:?}"),
+            "MPI_ISEND" => assert!(requests.insert(request("send")), "{event:?}"),
+            "MPI_IRECV_REQUEST" => assert!(requests.insert(request("receive")), "{event:?}"),
+            "MPI_ISEND_COMPLETE" => assert!(requests.remove(&request("send")), "{event:?}"),
+            "MPI_IRECV" => assert!(requests.remove(&request("receive")), "{event:?}"),
+            "NON_BLOCKING_COLLECTIVE_REQUEST" => {
+                assert!(regions.last().is_some_and(|region| region.starts_with("MPI_I")));
+                assert!(requests.insert(request("operation")), "{event:?}");
+            }
+            "NON_BLOCKING_COLLECTIVE_COMPLETE" => {
+                assert!(regions.last().is_some_and(|region| region.starts_with("MPI_Wait")));
+                assert!(requests.remove(&request("operation")), "{event:?}");
+            }
             _ => {}
         }
         if ["MPI_SEND", "MPI_ISEND", "MPI_RECV", "MPI_IRECV"].contains(&event.name.as_str()) {
@@ -327,6 +335,43 @@ fn timeline_in_otf2_has_every_call_message_and_collective_operation() {
         assert_eq!(barriers.len(), 20 * RANKS as usize, "{mpi:?}");
         assert_eq!(events_of(&events, "MPI_COLLECTIVE_BEGIN").len(), barriers.len());
         assert!(barriers.iter().all(|event| event.value("Operation") == "BARRIER"));
+    }
+}
+
+#[test]
+fn timeline_in_otf2_has_nonblocking_operations_from_their_start_to_their_end() {
+    const EACH_KIND: usize = 200;
+    for mpi in EACH {
+        let program = mpi.compiled("rooted", &[]);
+        let settings = [("GYAN_TIMELINE", "4MiB")];
+        let arguments = ["nonblocking", "reverse"];
+        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &arguments, &settings);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let (events, _) = archived(&run);
+        archive_is_sound(&events);
+        let ends = events_of(&events, "NON_BLOCKING_COLLECTIVE_COMPLETE");
+        for (operation, root) in [
+            ("BCAST", Some("1 ")),
+            ("SCATTER", Some("1 ")),
+            ("REDUCE", Some("1 ")),
+            ("GATHER", Some("1 ")),
+            ("SCAN", None),
+            ("ALLREDUCE", None),
+            ("BARRIER", None),
+        ] {
+            for rank in 0..RANKS {
+                let own = ends.iter().filter(|event| event.rank() == rank);
+                let own: Vec<_> = own.filter(|of| of.value("Operation") == operation).collect();
+                assert_eq!(own.len(), EACH_KIND, "{mpi:?}: {operation}");
+                let is_root = |of: &str| root.is_none_or(|root| of.starts_with(root));
+                assert!(own.iter().all(|of| is_root(of.value("Root"))), "{mpi:?}: {own:?}");
+            }
+        }
+        let count = 7 * EACH_KIND * RANKS as usize;
+        assert_eq!(
+            (events_of(&events, "NON_BLOCKING_COLLECTIVE_REQUEST").len(), ends.len()),
+            (count, count)
+        );
     }
 }
 
@@ -787,7 +832,8 @@ fn timeline_on_the_page_waits_as_long_as_the_program_says() {
         let section = between(&outcome, "<section id=\"timeline\"", "</section>")[0];
         assert!(section.contains("; late_sender.c:"), "{mpi:?}: {section}");
         let truth = own_waits(&run);
-        // One of each rank: the width of what is hatched, in thousandths of the window.
+        let parts: f64 = between(section, "data-cells=\"", "\"")[0].parse().unwrap();
+        // One of each rank: the width of what is hatched, in parts of the window.
         let drawn = between(section, "<g stroke-width", "</g></g>");
         let rows = between(section, "<tr class", "</tr>");
         // Without the headings.
@@ -801,7 +847,7 @@ fn timeline_on_the_page_waits_as_long_as_the_program_says() {
             let hatched = between(drawn[rank], "<g stroke=\"url(#timeline-0-waits)\">", "</g>");
             let widths = hatched.iter().flat_map(|group| between(group, " 0h", "\""));
             let width: f64 = widths.map(|width| width.parse::<f64>().unwrap()).sum();
-            let picture = width / 1000.0 * waited / share;
+            let picture = width / parts * waited / share;
             // A rank that waits little has but a few cells.
             let within = |known: f64| (known - truth).abs() < 0.1 * truth + 0.01;
             assert!(

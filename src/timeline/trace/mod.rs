@@ -11,7 +11,7 @@ use std::io::{self, Seek};
 
 use gyan_results::{
     MessageDirection, Series, SeriesColumn, TimelineEvent, TimelineHeader, TimelineKind,
-    TimelinePeer, rank_file_name, read_rank,
+    TimelinePeer, rank_file_name, read_series,
 };
 use rayon::prelude::*;
 
@@ -58,6 +58,10 @@ struct Slice<'a> {
     place: Option<&'a str>,
     /// What it does with messages that have an arrow.
     messages: Vec<SliceMessage>,
+    /// A number that no message of the rank has, if it starts another operation that a later call completes.
+    started: Option<u64>,
+    /// The numbers of such operations that it completes.
+    completed: Vec<u64>,
     /// What else it says, each with a name.
     numbers: Vec<(&'static str, u64)>,
 }
@@ -111,6 +115,8 @@ impl<'a> Slice<'a> {
             request: 0,
             place: None,
             messages: Vec::new(),
+            started: None,
+            completed: Vec::new(),
             numbers: Vec::new(),
         }
     }
@@ -162,6 +168,10 @@ enum Argument<'a> {
 trait TraceWriter {
     fn track(&mut self, track: &Track);
     fn slice(&mut self, slice: &Slice);
+    /// Whether the values of variables are in the trace.
+    fn has_values(&self) -> bool {
+        true
+    }
     /// The variable of this track has this value from a time on, in ns.
     fn value(&mut self, track: &Track, ns: u64, value: f64);
 }
@@ -319,9 +329,9 @@ impl Timelines {
         if let Some(begins) = begins {
             trace.waits(&mut out, &events, begins);
         }
-        let profile = read_rank(&self.directory.join(rank_file_name(rank))).ok();
-        if let Some(series) = profile.and_then(|profile| profile.series) {
-            trace.counters(&mut out, &series);
+        if out.has_values() {
+            let series = read_series(&self.directory.join(rank_file_name(rank))).ok().flatten();
+            series.iter().for_each(|series| trace.counters(&mut out, series));
         }
         Ok((out, written))
     }
@@ -524,6 +534,13 @@ impl<'a> RankTrace<'a> {
         let mut written =
             WrittenEvents { received: unknown, lost: part.lost, ..WrittenEvents::default() };
         let mut by_call = self.messages(&messages, events, &mut written);
+        let mut started: HashMap<usize, u64> = HashMap::new();
+        let mut completed: HashMap<usize, Vec<u64>> = HashMap::new();
+        let numbers = messages.known.len() as u64 + 1..;
+        for (number, (begun_in, ended_in)) in numbers.zip(&messages.other_operations) {
+            started.insert(*begun_in, number);
+            completed.entry(*ended_in).or_default().push(number);
+        }
         for (at, event) in events.iter().enumerate() {
             let TimelineKind::Call(function) = event.kind else { continue };
             if self.is_left_out(event) {
@@ -532,7 +549,9 @@ impl<'a> RankTrace<'a> {
             }
             written.calls += 1;
             let messages = by_call.remove(&at).unwrap_or_default();
-            out.slice(&Slice { messages, ..self.call(function, event) });
+            let (started, completed) =
+                (started.remove(&at), completed.remove(&at).unwrap_or_default());
+            out.slice(&Slice { messages, started, completed, ..self.call(function, event) });
         }
         self.phases(out, part);
         self.iteration(out, part);
