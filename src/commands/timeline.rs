@@ -119,7 +119,7 @@ fn say_what_is_in_it(
     format: TraceFormat,
     written: WrittenEvents,
 ) -> Result<(), Error> {
-    let WrittenEvents { calls, left_out, lost, received, arrows, has_waits } = written;
+    let WrittenEvents { calls, left_out, lost, received, arrows, has_marks } = written;
     output::say(format_args!(
         "the {}{calls} calls of {} ranks in {}; to look at it: {}",
         if run.iterations.is_some() { "" } else { "latest " },
@@ -147,8 +147,10 @@ fn say_what_is_in_it(
             "{lost} earlier events were overwritten; gyan run --timeline=SIZE keeps more"
         ))?;
     }
-    if !has_waits && !matches!(format, TraceFormat::Otf2) {
-        output::say("waits are not marked, as the timelines have more than 2 GiB together")?;
+    if !has_marks && !matches!(format, TraceFormat::Otf2) {
+        output::say(
+            "waits and the critical path are not marked, as the timelines have more than 2 GiB together",
+        )?;
     }
     if arrows < received {
         let selection = run.selection.as_ref();

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::totals::seconds;
 use super::trace::RankTrace;
-use super::waits::{CallWait, TimedEvents};
+use super::waits::{Begins, CallWait, TimedEvents};
 use super::{ClockAlignment, Timelines, lost};
 
 /// The critical path of a timeline, or why there is none.
@@ -86,6 +86,9 @@ struct PathWait {
     late_rank: u32,
 }
 
+/// By rank, when the path is on it: spans in the order of time, in ns on the clock of the run.
+pub(super) type PathSpans = BTreeMap<u32, Vec<(u64, u64)>>;
+
 /// A part of the path on one rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct PathStretch {
@@ -138,6 +141,19 @@ fn walk(ranks: &BTreeMap<u32, RankForPath>) -> Vec<PathStretch> {
     }
 }
 
+/// When the path is on which rank, in the order of time, in ns.
+fn path_spans(ranks: &BTreeMap<u32, RankForPath>) -> PathSpans {
+    let mut spans = PathSpans::new();
+    for stretch in walk(ranks).into_iter().rev().filter(|of| of.to_ns > of.from_ns) {
+        spans.entry(stretch.rank).or_default().push((stretch.from_ns, stretch.to_ns));
+    }
+    spans
+}
+
+fn by_rank(ranks: Vec<RankForPath>) -> BTreeMap<u32, RankForPath> {
+    ranks.into_iter().map(|rank| (rank.rank, rank)).collect()
+}
+
 /// When all ranks but one wait, in the order of time, in ns.
 fn serial_spans(ranks: &BTreeMap<u32, RankForPath>) -> Vec<(u64, u64)> {
     let all = || ranks.values().flat_map(|of| &of.waits);
@@ -172,12 +188,8 @@ impl Timelines {
         if let Some(unknown_because) = self.why_no_path(&ranks) {
             return Ok(PathKnowledge::Unknown { unknown_because });
         }
-        let ranks: BTreeMap<u32, RankForPath> =
-            ranks.into_iter().map(|rank| (rank.rank, rank)).collect();
-        let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
-        for stretch in walk(&ranks).into_iter().rev().filter(|of| of.to_ns > of.from_ns) {
-            spans.entry(stretch.rank).or_default().push((stretch.from_ns, stretch.to_ns));
-        }
+        let ranks = by_rank(ranks);
+        let spans = path_spans(&ranks);
         let serial = serial_spans(&ranks);
         let known_ns = spans.values().flatten().map(|(from, to)| to - from).sum();
         let on_path: Vec<u32> = spans.keys().copied().collect();
@@ -195,6 +207,22 @@ impl Timelines {
             serial_s: found.iter().map(|rank| rank.serial_s).sum(),
             ranks: found,
         }))
+    }
+
+    /// When the path is on which rank; nothing if it is not known.
+    ///
+    /// # Errors
+    /// If a file cannot be read any more.
+    pub(super) fn path_spans(&self, begins: &Begins) -> io::Result<PathSpans> {
+        let mut ranks = Vec::new();
+        let look = |rank: &TimedEvents| {
+            RankForPath::new(rank, &rank.waits(&self.arrows, &self.communicators, begins))
+        };
+        self.each(&self.ranks, look, |rank| ranks.push(rank))?;
+        Ok(match self.why_no_path(&ranks) {
+            None => path_spans(&by_rank(ranks)),
+            Some(_) => PathSpans::new(),
+        })
     }
 
     fn why_no_path(&self, ranks: &[RankForPath]) -> Option<&'static str> {

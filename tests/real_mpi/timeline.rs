@@ -71,12 +71,13 @@ fn perfetto(file: &Path) -> Option<Vec<SliceRead>> {
         to: numbers(&of["to"]),
     };
     let all = slices.iter().map(read);
-    Some(all.filter(|slice| !marks_waits(&slice.name)).collect())
+    Some(all.filter(|slice| !is_mark(&slice.name)).collect())
 }
 
-/// Whether a slice marks a wait in a call: it has the name of a finding.
-fn marks_waits(name: &str) -> bool {
-    ["late-senders", "late-receivers", "waiting", "late-root", "early-root"].contains(&name)
+/// Whether a slice marks a wait in a call, under the name of a finding, or the critical path.
+fn is_mark(name: &str) -> bool {
+    let findings = ["late-senders", "late-receivers", "waiting", "late-root", "early-root"];
+    findings.contains(&name) || name == "critical path"
 }
 
 fn header(directory: &Path, rank: u32) -> TimelineHeader {
@@ -518,7 +519,7 @@ fn same_in_json(run: &Profiled, slices: &[SliceRead]) {
     written(&run.directory, &file);
     let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let events = json["traceEvents"].as_array().unwrap();
-    let calls = || events.iter().filter(|event| !event["name"].as_str().is_some_and(marks_waits));
+    let calls = || events.iter().filter(|event| !event["name"].as_str().is_some_and(is_mark));
     let of = |phase: &'static str| calls().filter(move |event| event["ph"] == *phase);
     assert_eq!(of("X").count(), slices.len());
     for (event, slice) in of("X").zip(slices) {
@@ -922,6 +923,18 @@ fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls()
             let marked_us: f64 = marked.map(|event| event["dur"].as_f64().unwrap()).sum();
             agree(finding, marked_us * 1e-6, program_s(function), 0.0);
         }
+        // The path has no gap, and is on one rank at a time.
+        let events = trace["traceEvents"].as_array().unwrap();
+        let stretches = events.iter().filter(|event| event["name"] == "critical path");
+        let us = |of: &Value, key: &str| of[key].as_f64().unwrap();
+        let mut stretches: Vec<(f64, f64)> =
+            stretches.map(|of| (us(of, "ts"), us(of, "ts") + us(of, "dur"))).collect();
+        stretches.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let gap_us = |pair: &[(f64, f64)]| (pair[1].0 - pair[0].1).abs();
+        assert!(stretches.len() > 1000 && stretches.windows(2).all(|pair| gap_us(pair) < 0.01));
+        let window_s = exact["critical_path"]["window_s"].as_f64().unwrap();
+        let ends_us = [stretches[0].0, stretches[stretches.len() - 1].1 - window_s * 1e6];
+        assert!(ends_us.iter().all(|us| us.abs() < 0.01), "{mpi:?}: {ends_us:?}");
         let meeting_s = exact_s("collective", "MPI_Allreduce");
         agree("collectives", meeting_s, program_s("MPI_Allreduce"), 0.0);
         // Sampled it is by how much longer a rank takes, which is more if ranks lack processors.

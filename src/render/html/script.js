@@ -179,7 +179,7 @@ for (const drawing of document.querySelectorAll("svg.timeline")) {
   };
   const larger = button("+", "Zoom in", () => by(2));
   const smaller = button("−", "Zoom out", () => by(0.5));
-  const all = button("all", "Show the whole window", () => by(0));
+  const all = button("all", "Show all of the window", () => by(0));
   tools.append(said);
   frame.before(tools);
   frame.addEventListener("scroll", scrolled);

@@ -19,6 +19,7 @@ use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
 use super::messages::{self, OwnMessage, RankMessages};
+use super::path::PathSpans;
 use super::waits::{Begins, TimedEvents, finding};
 use super::{
     EventsPart, FILES_AT_MOST, RankClock, Timelines, at_a_time, communicator_name, files_bytes,
@@ -164,6 +165,13 @@ enum Argument<'a> {
     Text(&'a str),
 }
 
+/// What is marked in a trace.
+struct TraceMarks {
+    /// From which it follows which calls wait.
+    begins: Begins,
+    path: PathSpans,
+}
+
 /// Writes the trace of a rank.
 trait TraceWriter {
     fn track(&mut self, track: &Track);
@@ -180,9 +188,10 @@ trait TraceWriter {
 const COUNTERS: u32 = 512;
 const COUNTERS_AT_MOST: usize = 64;
 
-/// The threads of a rank's phases and iterations, beyond those of calls.
+/// The threads of a rank's phases, of its iterations and of the critical path, beyond those of calls.
 const PHASES: u32 = 256;
 const ITERATIONS: u32 = 257;
+const CRITICAL_PATH: u32 = 258;
 /// That of the waits of a thread is so much above its own, beyond those of variables.
 const WAITS: u32 = 1024;
 
@@ -195,8 +204,8 @@ pub(crate) struct WrittenEvents {
     pub(crate) lost: u64,
     pub(crate) received: u64,
     pub(crate) arrows: u64,
-    /// Whether it is marked which calls wait.
-    pub(crate) has_waits: bool,
+    /// Whether it is marked which calls wait, and where the critical path is.
+    pub(crate) has_marks: bool,
 }
 
 impl WrittenEvents {
@@ -207,7 +216,7 @@ impl WrittenEvents {
             lost: self.lost + other.lost,
             received: self.received + other.received,
             arrows: self.arrows + other.arrows,
-            has_waits: self.has_waits,
+            has_marks: self.has_marks,
         }
     }
 }
@@ -222,15 +231,15 @@ impl Timelines {
         limit: Option<u64>,
     ) -> io::Result<WrittenEvents> {
         let mut share = 1.0;
-        let begins = self.begins()?;
+        let marks = self.marks()?;
         loop {
             file.set_len(0)?;
             file.rewind()?;
             let mut out = LimitedFile::new(file, limit, self.ranks.len());
-            let written = self.write_once(&mut out, is_json, begins.as_ref());
+            let written = self.write_once(&mut out, is_json, marks.as_ref());
             let Some(too_large) = out.too_large() else {
                 out.flush()?;
-                return Ok(WrittenEvents { has_waits: begins.is_some(), ..written? });
+                return Ok(WrittenEvents { has_marks: marks.is_some(), ..written? });
             };
             // A little less than would fit, as ranks differ.
             share *= (0.95 / too_large).min(0.95);
@@ -241,20 +250,20 @@ impl Timelines {
         }
     }
 
-    /// `begins`: as [`Timelines::each_rank`].
+    /// `marks`: as [`Timelines::each_rank`].
     fn write_once(
         &self,
         out: &mut LimitedFile,
         is_json: bool,
-        begins: Option<&Begins>,
+        marks: Option<&TraceMarks>,
     ) -> io::Result<WrittenEvents> {
         if !is_json {
             let start = |rank| Packets::new(u64::from(rank) + 1);
-            return self.each_rank(begins, start, |packets| out.put_rank(&packets.into_bytes()));
+            return self.each_rank(marks, start, |packets| out.put_rank(&packets.into_bytes()));
         }
         out.put(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
         let put = |events: ChromeEvents| out.put_rank(&events.into_bytes());
-        let written = self.each_rank(begins, ChromeEvents::new, put)?;
+        let written = self.each_rank(marks, ChromeEvents::new, put)?;
         // Without a comma behind the last event.
         out.put(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
         Ok(written)
@@ -280,26 +289,28 @@ impl Timelines {
         self.clocks.keys().nth(number).map_or("", String::as_str)
     }
 
-    /// When calls began that others wait for; none if that would take too much memory.
-    fn begins(&self) -> io::Result<Option<Begins>> {
+    /// Which calls wait, and where the critical path is; none if that would take too much memory.
+    fn marks(&self) -> io::Result<Option<TraceMarks>> {
         if files_bytes(&self.directory) > FILES_AT_MOST {
             return Ok(None);
         }
-        Ok(Some(self.seen()?.begins))
+        let begins = self.seen()?.begins;
+        let path = self.path_spans(&begins)?;
+        Ok(Some(TraceMarks { begins, path }))
     }
 
-    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks. `begins`: from
-    /// which it follows which calls wait; none if these are not marked.
+    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks. `marks`: none
+    /// if nothing is marked.
     fn each_rank<W: TraceWriter + Send>(
         &self,
-        begins: Option<&Begins>,
+        marks: Option<&TraceMarks>,
         start: impl Fn(u32) -> W + Sync,
         mut put: impl FnMut(W) -> io::Result<()>,
     ) -> io::Result<WrittenEvents> {
         let mut sum = WrittenEvents::default();
         for ranks in self.ranks.chunks(at_a_time()) {
             let parts: Vec<io::Result<(W, WrittenEvents)>> =
-                ranks.par_iter().map(|rank| self.part(*rank, begins, start(*rank))).collect();
+                ranks.par_iter().map(|rank| self.part(*rank, marks, start(*rank))).collect();
             for part in parts {
                 let (writer, written) = part?;
                 put(writer)?;
@@ -313,7 +324,7 @@ impl Timelines {
     fn part<W: TraceWriter>(
         &self,
         rank: u32,
-        begins: Option<&Begins>,
+        marks: Option<&TraceMarks>,
         mut out: W,
     ) -> io::Result<(W, WrittenEvents)> {
         let (header, events) = self.read(rank)?;
@@ -326,8 +337,9 @@ impl Timelines {
         for part in shown {
             written = written.plus(trace.slices(&mut out, part));
         }
-        if let Some(begins) = begins {
-            trace.waits(&mut out, &events, begins);
+        if let Some(marks) = marks {
+            trace.waits(&mut out, &events, &marks.begins);
+            trace.path(&mut out, marks.path.get(&rank).map_or(&[], Vec::as_slice));
         }
         if out.has_values() {
             let series = read_series(&self.directory.join(rank_file_name(rank))).ok().flatten();
@@ -407,8 +419,9 @@ impl<'a> RankTrace<'a> {
         let (name, order) = match thread {
             ITERATIONS => ("iterations".to_owned(), 0),
             PHASES => ("phases".to_owned(), 1),
-            WAITS.. => (of_thread("waits", thread - WAITS), 2 * u64::from(thread - WAITS) + 2),
-            thread => (of_thread("MPI", thread), 2 * u64::from(thread) + 3),
+            CRITICAL_PATH => ("critical path".to_owned(), 2),
+            WAITS.. => (of_thread("waits", thread - WAITS), 2 * u64::from(thread - WAITS) + 3),
+            thread => (of_thread("MPI", thread), 2 * u64::from(thread) + 4),
         };
         Track {
             id: self.id(thread),
@@ -446,6 +459,17 @@ impl<'a> RankTrace<'a> {
                 numbers: vec![("for rank", wait.late.rank.into())],
                 ..Slice::new(self.id(thread), thread, finding(wait.state, function), span)
             });
+        }
+    }
+
+    /// Marks when the critical path is on the rank.
+    fn path(&self, out: &mut dyn TraceWriter, spans: &[(u64, u64)]) {
+        if !spans.is_empty() {
+            out.track(&self.track(CRITICAL_PATH));
+        }
+        for (from_ns, to_ns) in spans.iter().filter(|(_, to_ns)| *to_ns >= self.run.from_ns) {
+            let span = [*from_ns, *to_ns];
+            out.slice(&Slice::new(self.id(CRITICAL_PATH), CRITICAL_PATH, "critical path", span));
         }
     }
 

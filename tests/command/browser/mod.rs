@@ -256,7 +256,7 @@ fn a_timeline_is_zoomed_by_buttons_keys_and_the_wheel() {
         assert!(names[0] < names[1] && names[1] < names[2], "{width}: {names:?}");
         let says: Vec<&str> = seen.iter().map(|of| of[2].as_str().unwrap()).collect();
         assert!(says[0].is_empty() && says[7].is_empty(), "{width}: {says:?}");
-        assert!(says[1].contains(" to ") && says[3].ends_with(" to 2 ms"), "{width}: {says:?}");
+        assert!(says[1].contains(" to ") && says[3].ends_with(" to 2.997 ms"), "{width}: {says:?}");
         assert_eq!(seen[0], seen[7], "{width}");
         let disabled =
             [serde_json::json!([false, true, true]), serde_json::json!([false, false, false])];
