@@ -109,6 +109,7 @@ fn waits_row(of: &FunctionWaits) -> Vec<Value<'_>> {
         WaitState::LateReceiver => "its receive to be posted",
         WaitState::Collective => "the last rank",
         WaitState::LateRoot => "the root",
+        WaitState::EarlyRoot => "the others, at the root",
     };
     let most = of.pairs.first().map_or("".into(), |pair| {
         line![

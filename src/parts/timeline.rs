@@ -310,7 +310,7 @@ fn mark(span: &WindowSpan) -> TimelineMark<'static> {
             let whom = match wait.state {
                 WaitState::LateSender => " to send",
                 WaitState::LateReceiver => " to receive",
-                WaitState::Collective => ", which comes last",
+                WaitState::Collective | WaitState::EarlyRoot => ", which comes last",
                 WaitState::LateRoot => ", the root",
             };
             line![", waits ", waited, " for rank ", integer(wait.late.rank), whom]

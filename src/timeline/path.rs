@@ -156,17 +156,17 @@ fn by_rank(ranks: Vec<RankForPath>) -> BTreeMap<u32, RankForPath> {
 
 /// When all ranks but one wait, in the order of time, in ns.
 fn serial_spans(ranks: &BTreeMap<u32, RankForPath>) -> Vec<(u64, u64)> {
-    let all = || ranks.values().flat_map(|of| &of.waits);
-    let begins = all().map(|wait| (wait.from_ns, 1));
-    let mut changes: Vec<(u64, i64)> =
-        begins.chain(all().map(|wait| (wait.until_ns, -1))).collect();
+    let waits = ranks.values().flat_map(|of| &of.waits);
+    // Whether a wait begins there.
+    let changes = waits.flat_map(|wait| [(wait.from_ns, true), (wait.until_ns, false)]);
+    let mut changes: Vec<(u64, bool)> = changes.collect();
     changes.sort_unstable();
-    let (mut waiting, mut since, mut spans) = (0, 0, Vec::new());
-    for (ns, change) in changes {
-        if waiting + 1 == ranks.len() as i64 && ns > since {
+    let (mut waiting, mut since, mut spans) = (0_usize, 0, Vec::new());
+    for (ns, begins) in changes {
+        if waiting + 1 == ranks.len() && ns > since {
             spans.push((since, ns));
         }
-        waiting += change;
+        waiting = if begins { waiting + 1 } else { waiting.saturating_sub(1) };
         since = ns;
     }
     spans

@@ -945,10 +945,44 @@ fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls()
             }
         };
         agrees("sampled collectives", sampled("MPI_Allreduce"), program_s("longer"));
-        for (state, function) in [("late_root", "MPI_Bcast"), ("collective", "MPI_Reduce")] {
+        for (state, function) in [("late_root", "MPI_Bcast"), ("early_root", "MPI_Reduce")] {
             let rooted_s = exact_s(state, function);
             agree(function, rooted_s, program_s(function), 0.0);
             agrees("sampled rooted operations", sampled(function), rooted_s);
+        }
+    }
+}
+
+/// The waits in the calls that complete nonblocking operations are those of the program's own clock.
+#[test]
+#[ignore = "measures: scripts/test runs it alone"]
+fn waits_for_nonblocking_operations_in_a_timeline_are_those_of_the_program() {
+    for mpi in EACH {
+        let program = mpi.compiled("rooted", &[]);
+        let settings = [("GYAN_TIMELINE", "4MiB")];
+        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &["nonblocking"], &settings);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let said = self::run(gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]));
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        let found: Value = serde_json::from_str(&said.stdout).unwrap();
+        for (state, functions) in [
+            ("late_root", ["MPI_Ibcast", "MPI_Iscatter"]),
+            ("early_root", ["MPI_Ireduce", "MPI_Igather"]),
+            ("collective", ["MPI_Iallreduce", "MPI_Ibarrier"]),
+        ] {
+            let lines = run.outcome.stdout.lines().filter_map(|line| line.split_once(' '));
+            let own = lines.filter(|(function, _)| functions.contains(function));
+            let program_s: f64 = own.map(|(_, seconds)| seconds.parse::<f64>().unwrap()).sum();
+            let waits = found["waits"].as_array().unwrap().iter().filter(|of| of["state"] == state);
+            let completing =
+                waits.filter(|of| of["function"].as_str().unwrap().starts_with("MPI_Wait"));
+            let found_s: f64 = completing.map(|of| of["waiting_s"].as_f64().unwrap()).sum();
+            // A rank may lose its processor between reading its clock and its call.
+            let off_s = (found_s - program_s).abs();
+            assert!(
+                program_s > 1.0 && off_s < 0.05 * program_s + 0.02,
+                "{mpi:?} {state}: {found_s} {program_s}"
+            );
         }
     }
 }

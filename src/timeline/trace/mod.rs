@@ -20,7 +20,7 @@ use self::limited::LimitedFile;
 use self::perfetto::Packets;
 use super::messages::{self, OwnMessage, RankMessages};
 use super::path::PathSpans;
-use super::waits::{Begins, TimedEvents, finding};
+use super::waits::{Begins, TimedEvents};
 use super::{
     EventsPart, FILES_AT_MOST, RankClock, Timelines, at_a_time, communicator_name, files_bytes,
     parts,
@@ -342,8 +342,10 @@ impl Timelines {
             trace.path(&mut out, marks.path.get(&rank).map_or(&[], Vec::as_slice));
         }
         if out.has_values() {
-            let series = read_series(&self.directory.join(rank_file_name(rank))).ok().flatten();
-            series.iter().for_each(|series| trace.counters(&mut out, series));
+            let profile = self.directory.join(rank_file_name(rank));
+            if let Some(series) = read_series(&profile).ok().flatten() {
+                trace.counters(&mut out, &series);
+            }
         }
         Ok((out, written))
     }
@@ -448,7 +450,6 @@ impl<'a> RankTrace<'a> {
             let Some(call) = events.get(wait.at).filter(|call| !self.is_left_out(call)) else {
                 continue;
             };
-            let function = rank.function(call).unwrap_or_default();
             let thread = WAITS + u32::from(call.thread);
             if threads.insert(thread) {
                 out.track(&self.track(thread));
@@ -457,7 +458,7 @@ impl<'a> RankTrace<'a> {
             out.slice(&Slice {
                 place: self.places.get(&call.site).copied(),
                 numbers: vec![("for rank", wait.late.rank.into())],
-                ..Slice::new(self.id(thread), thread, finding(wait.state, function), span)
+                ..Slice::new(self.id(thread), thread, wait.state.finding(), span)
             });
         }
     }
