@@ -156,6 +156,8 @@ fn say_what_is_in_it(
         let selection = run.selection.as_ref();
         let why = if selection.is_none_or(TimelineSelection::begins_with_the_run) {
             format!("; of the other {} it is not certain where they were sent", received - arrows)
+        } else if run.iterations.is_some() {
+            ", as others may have been under way when an iteration began".to_owned()
         } else {
             ", as others may have been under way when recording began; a window from 0 s on has arrows"
                 .to_owned()
