@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::alike::Alike;
 use crate::regular::read_regular;
 use crate::{
-    End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Series, Summary, TUNE_SCHEMA, Tuning,
+    End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning,
     VARIABLES_SCHEMA, Variables,
 };
 
@@ -126,17 +126,12 @@ impl Whose {
     }
 }
 
-/// Reads the series of a rank's profile, and nothing else of it.
+/// Reads a part of a rank's profile: the fields that `T` has.
 ///
 /// # Errors
 /// When the file cannot be read, is not a rank profile, or is newer than this version.
-pub fn read_series(path: &Path) -> Result<Option<Series>, ReadError> {
-    #[derive(Deserialize)]
-    struct SeriesOnly {
-        #[serde(default)]
-        series: Option<Series>,
-    }
-    parse(&read_regular(path)?, RANK_SCHEMA).map(|read: SeriesOnly| read.series)
+pub fn read_rank_part<T: DeserializeOwned>(path: &Path) -> Result<T, ReadError> {
+    parse(&read_regular(path)?, RANK_SCHEMA)
 }
 
 impl From<&RankProfile> for Whose {

@@ -318,7 +318,7 @@ mod tests {
 
     /// A program that is simulated forwards. The longest chain comes from how long its steps take, and from which steps need which; no
     /// time of a call is compared.
-    struct Simulation {
+    struct SimulatedProgram {
         clocks: Vec<u64>,
         events: Vec<Vec<TimelineEvent>>,
         chains: Vec<LongestChain>,
@@ -326,10 +326,10 @@ mod tests {
         waits: Vec<Vec<(u64, u64)>>,
     }
 
-    impl Simulation {
-        fn new(ranks: usize) -> Simulation {
+    impl SimulatedProgram {
+        fn new(ranks: usize) -> SimulatedProgram {
             let none = LongestChain { length: 0, own: vec![0; ranks], in_mpi: vec![0; ranks] };
-            let mut all = Simulation {
+            let mut all = SimulatedProgram {
                 clocks: vec![0; ranks],
                 events: vec![Vec::new(); ranks],
                 chains: vec![none; ranks],
@@ -446,7 +446,7 @@ mod tests {
         let mut serial = 0;
         for _ in 0..60 {
             let ranks = random.usize(2..6);
-            let mut program = Simulation::new(ranks);
+            let mut program = SimulatedProgram::new(ranks);
             for _ in 0..random.usize(5..60) {
                 for rank in 0..ranks {
                     program.computes(rank, random.u64(1..400));
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn the_path_is_followed_as_far_back_as_its_rank_has_events() {
-        let mut program = Simulation::new(2);
+        let mut program = SimulatedProgram::new(2);
         for _ in 0..10 {
             program.computes(0, 10);
             program.computes(1, 100);

@@ -11,9 +11,10 @@ use std::io::{self, Seek};
 
 use gyan_results::{
     MessageDirection, Series, SeriesColumn, TimelineEvent, TimelineHeader, TimelineKind,
-    TimelinePeer, rank_file_name, read_series,
+    TimelinePeer, rank_file_name, read_rank_part,
 };
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
@@ -163,6 +164,13 @@ impl<'a> Slice<'a> {
 enum Argument<'a> {
     Number(i64),
     Text(&'a str),
+}
+
+/// What of a rank's profile is in its trace.
+#[derive(Deserialize)]
+struct ProfileInTrace {
+    #[serde(default)]
+    series: Option<Series>,
 }
 
 /// What is marked in a trace.
@@ -343,7 +351,7 @@ impl Timelines {
         }
         if out.has_values() {
             let profile = self.directory.join(rank_file_name(rank));
-            if let Some(series) = read_series(&profile).ok().flatten() {
+            if let Ok(ProfileInTrace { series: Some(series) }) = read_rank_part(&profile) {
                 trace.counters(&mut out, &series);
             }
         }
