@@ -547,7 +547,7 @@ pub(crate) struct ScaleOptions {
 #[command(after_help = "\
 Examples:
   gyan run --timeline -- mpirun -n 4 ./app   records the latest calls of each rank
-  gyan timeline gyan-app-1234               which of them waited, how long and for whom
+  gyan timeline gyan-app-1234               which of them waited, for whom, and the critical path
   gyan timeline gyan-app-1234 -o app.pftrace   for https://ui.perfetto.dev
   gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces
   gyan timeline gyan-app-1234 -o trace.otf2   for Vampir and other tools that read OTF2")]
@@ -556,10 +556,10 @@ pub(crate) struct TimelineOptions {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// Where a trace goes: Perfetto's protocol buffers, JSON if its name ends with .json, or an OTF2 archive if with .otf2
-    /// [default: no trace, but which calls wait, how long and for whom]
+    /// [default: no trace, but which calls wait, how long and for whom, and on which ranks the critical path is]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// How the waits are shown
+    /// How the waits and the critical path are shown
     #[arg(long, default_value = "table", value_parser = OneOf::<ListFormat>::new(), conflicts_with = "output")]
     pub(crate) format: Asked<ListFormat>,
     /// Leave out the earliest calls where the file would be larger than this; a viewer does not take much more. An OTF2

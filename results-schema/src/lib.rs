@@ -126,8 +126,8 @@ pub use queues::{OnRank, Quantity, QueueRow, QueueSource};
 pub use ranges::Ranges;
 pub use rank::RankProfile;
 pub use read::{
-    ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_tuning,
-    read_variables,
+    ReadError, Whose, parse_rank, parse_summary, read_rank, read_rank_part, read_summary,
+    read_tuning, read_variables,
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};

@@ -126,6 +126,14 @@ impl Whose {
     }
 }
 
+/// Reads a part of a rank's profile: the fields that `T` has.
+///
+/// # Errors
+/// When the file cannot be read, is not a rank profile, or is newer than this version.
+pub fn read_rank_part<T: DeserializeOwned>(path: &Path) -> Result<T, ReadError> {
+    parse(&read_regular(path)?, RANK_SCHEMA)
+}
+
 impl From<&RankProfile> for Whose {
     fn from(profile: &RankProfile) -> Whose {
         Whose {

@@ -119,7 +119,7 @@ fn say_what_is_in_it(
     format: TraceFormat,
     written: WrittenEvents,
 ) -> Result<(), Error> {
-    let WrittenEvents { calls, left_out, lost, received, arrows } = written;
+    let WrittenEvents { calls, left_out, lost, received, arrows, has_marks } = written;
     output::say(format_args!(
         "the {}{calls} calls of {} ranks in {}; to look at it: {}",
         if run.iterations.is_some() { "" } else { "latest " },
@@ -147,10 +147,17 @@ fn say_what_is_in_it(
             "{lost} earlier events were overwritten; gyan run --timeline=SIZE keeps more"
         ))?;
     }
+    if !has_marks && !matches!(format, TraceFormat::Otf2) {
+        output::say(
+            "waits and the critical path are not marked, as the timelines have more than 2 GiB together",
+        )?;
+    }
     if arrows < received {
         let selection = run.selection.as_ref();
         let why = if selection.is_none_or(TimelineSelection::begins_with_the_run) {
             format!("; of the other {} it is not certain where they were sent", received - arrows)
+        } else if run.iterations.is_some() {
+            ", as others may have been under way when an iteration began".to_owned()
         } else {
             ", as others may have been under way when recording began; a window from 0 s on has arrows"
                 .to_owned()

@@ -14,8 +14,8 @@ use crate::document::{Kind, Section, Value, column, numbers, plural};
 use crate::findings::is_collective;
 use crate::input::source::Source;
 use crate::timeline::{
-    ClockAlignment, RunIterations, TimelineWindow, Timelines, WaitState, WindowLimits, WindowRow,
-    WindowSpan, files_in, recorded,
+    ClockAlignment, FILES_AT_MOST, RunIterations, TimelineWindow, Timelines, WaitState,
+    WindowLimits, WindowRow, WindowSpan, files_bytes, files_in, recorded,
 };
 use crate::words;
 
@@ -24,19 +24,15 @@ pub(super) const TIMELINE: Part = Part { option: None, table: None, block: Some(
 
 /// So that the picture has less than 300 kB.
 const LIMITS: WindowLimits =
-    WindowLimits { ranks: 64, cells: 30_000, cells_of_rank: 1000, messages: 60 };
-/// Files of more bytes are left to viewers: when each message began takes up to a quarter of that in memory.
-const FILES_AT_MOST: u64 = 2 << 30;
+    WindowLimits { ranks: 64, cells: 30_000, cells_of_rank: 8000, messages: 60 };
 
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     let absent = "a timeline: only the directory of a run with gyan run --timeline has one";
     let Some(Source::Directory(directory)) = of.source else { return Err(absent.into()) };
-    let files = files_in(&directory.path);
-    if files.is_empty() {
+    if files_in(&directory.path).is_empty() {
         return Err(absent.into());
     }
-    let sizes = files.iter().filter_map(|file| file.metadata().ok()).map(|file| file.len());
-    let size: u64 = sizes.sum();
+    let size = files_bytes(&directory.path);
     if size > FILES_AT_MOST {
         return Err(line![
             "the timeline: its files have ",
@@ -212,8 +208,8 @@ fn says(window: &TimelineWindow) -> Value<'static> {
 
 fn notes(run: &Timelines, window: &TimelineWindow, unread: usize) -> Vec<Value<'static>> {
     let mut notes = vec![
-        "times count from the left edge; calls that are shorter than a pixel are drawn as one, and what is not certain to wait \
-         is drawn as ordinary time in MPI"
+        "times count from the left edge; calls that are too short to be told apart are drawn as one, and what is not certain to \
+         wait is drawn as ordinary time in MPI"
             .into(),
     ];
     let drawn = window.messages.len();
@@ -314,7 +310,7 @@ fn mark(span: &WindowSpan) -> TimelineMark<'static> {
             let whom = match wait.state {
                 WaitState::LateSender => " to send",
                 WaitState::LateReceiver => " to receive",
-                WaitState::Collective => ", which comes last",
+                WaitState::Collective | WaitState::EarlyRoot => ", which comes last",
                 WaitState::LateRoot => ", the root",
             };
             line![", waits ", waited, " for rank ", integer(wait.late.rank), whom]

@@ -130,6 +130,8 @@ pub(super) struct RankMessages {
     prepared: HashMap<u32, PreparedMessage>,
     /// By thread, its last call.
     calls: HashMap<u8, CallSeen>,
+    /// Operations that completed and are no such messages: the events of the call that started one, and of the one that completed it.
+    pub(super) other_operations: Vec<(usize, usize)>,
 }
 
 /// The event of a call, when it began and ended, in ticks, and the bytes that it handed to MPI.
@@ -141,11 +143,12 @@ struct CallSeen {
     ended: u64,
 }
 
-/// An operation that a call has started, and when that call ended: of a message where it is in `known`, or of a receive from any rank
-/// where it is in `unknown`.
+/// An operation that a call has started, the event of that call, and when it ended: of a message where it is in `known`, or of a
+/// receive from any rank where it is in `unknown`.
 #[derive(Clone, Copy)]
 struct PendingOperation {
     message: Option<Result<usize, usize>>,
+    begun_in: usize,
     started: u64,
 }
 
@@ -267,7 +270,7 @@ impl RankMessages {
 
     /// A call has started an operation.
     fn begins(&mut self, request: u32, message: Option<Result<usize, usize>>, call: CallSeen) {
-        let operation = PendingOperation { message, started: call.ended };
+        let operation = PendingOperation { message, begun_in: call.at, started: call.ended };
         let pending = self.pending.entry(request).or_default();
         // The operation of a call is known by its request before it is known as a message.
         match pending.last_mut() {
@@ -310,7 +313,8 @@ impl RankMessages {
         let Some(call) = self.calls.get(&event.thread).copied() else { return };
         let Some(pending) = self.pending.get_mut(&event.request) else { return };
         let place = pending.iter().rposition(|operation| operation.started <= call.begun);
-        match place.and_then(|place| pending.remove(place).message) {
+        let Some(operation) = place.map(|place| pending.remove(place)) else { return };
+        match operation.message {
             Some(Ok(message)) => {
                 if let Some(message) = self.known.get_mut(message) {
                     message.ended_in = Some(call.at);
@@ -340,7 +344,7 @@ impl RankMessages {
                     ended_in: Some(call.at),
                 });
             }
-            None => {}
+            None => self.other_operations.push((operation.begun_in, call.at)),
         }
     }
 

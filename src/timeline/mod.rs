@@ -5,8 +5,11 @@
 
 mod arrows;
 mod clocks;
+#[cfg(test)]
+mod fixture;
 mod iterations;
 mod messages;
+mod path;
 mod totals;
 mod trace;
 mod waits;
@@ -29,6 +32,7 @@ use self::clocks::HostClock;
 use self::iterations::KeptIterations;
 pub(crate) use self::iterations::RunIterations;
 use self::messages::RankMessages;
+pub(crate) use self::path::{PathKnowledge, RankOnPath, TimelinePath};
 pub(crate) use self::totals::{FunctionWaits, TimelineWaits};
 pub(crate) use self::trace::{TimelineCall, WrittenEvents};
 use self::waits::Communicators;
@@ -95,6 +99,16 @@ fn ranks_in(directory: &Path) -> io::Result<BTreeSet<u32>> {
 pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     let ranks = ranks_in(directory).unwrap_or_default().into_iter();
     ranks.map(|rank| directory.join(timeline_file_name(rank))).collect()
+}
+
+/// Of files of more bytes it is not looked at all at once who waits for whom: when each message began takes up to a quarter of that in
+/// memory.
+pub(crate) const FILES_AT_MOST: u64 = 2 << 30;
+
+/// How large the timelines in a directory are, in bytes.
+pub(crate) fn files_bytes(directory: &Path) -> u64 {
+    let files = files_in(directory).into_iter().filter_map(|file| file.metadata().ok());
+    files.map(|file| file.len()).sum()
 }
 
 /// How many ranks are in memory at a time.

@@ -1,4 +1,5 @@
-//! How long do the ranks wait in which function, for what and for whom? All waits of a timeline, by definition.
+//! How long do the ranks wait in which function, for what and for whom? All waits of a timeline, by definition, and the critical path
+//! that follows from them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,6 +8,7 @@ use gyan_results::TimelineKind;
 use serde::Serialize;
 
 use super::Timelines;
+use super::path::{PathKnowledge, RankForPath};
 use super::waits::{TimedEvents, WaitState};
 
 /// The waits of all ranks of a timeline, the longest first. They are exact, of the calls that are in it.
@@ -17,6 +19,7 @@ pub(crate) struct TimelineWaits {
     /// How many events were overwritten.
     pub(crate) lost: u64,
     pub(crate) waits: Vec<FunctionWaits>,
+    pub(crate) critical_path: PathKnowledge,
 }
 
 /// The waits of one kind in one function.
@@ -57,7 +60,9 @@ impl Timelines {
         let seen = self.seen()?;
         let look = |rank: &TimedEvents| {
             let mut waits = WaitsOfRank::new();
-            for wait in rank.waits(&self.arrows, &self.communicators, &seen.begins) {
+            let of_rank = rank.waits(&self.arrows, &self.communicators, &seen.begins);
+            let for_path = RankForPath::new(rank, &of_rank);
+            for wait in of_rank {
                 let Some(function) = rank.events.get(wait.at).and_then(|call| rank.function(call))
                 else {
                     continue;
@@ -66,11 +71,13 @@ impl Timelines {
                 let sum = waits.entry(key).or_default();
                 *sum = (sum.0 + 1, sum.1 + (wait.until_ns - wait.from_ns));
             }
-            (rank.header.rank, waits, time_in_functions(rank))
+            (rank.header.rank, waits, time_in_functions(rank), for_path)
         };
         let mut pairs: BTreeMap<(String, WaitState), BTreeMap<(u32, u32), Sum>> = BTreeMap::new();
         let mut all_ns: BTreeMap<String, u64> = BTreeMap::new();
-        self.each(&self.ranks, look, |(rank, waits, of_rank)| {
+        let mut for_paths = Vec::new();
+        self.each(&self.ranks, look, |(rank, waits, of_rank, for_path)| {
+            for_paths.push(for_path);
             for ((function, state, late), sum) in waits {
                 pairs.entry((function, state)).or_default().insert((rank, late), sum);
             }
@@ -92,7 +99,8 @@ impl Timelines {
         let mut waits: Vec<FunctionWaits> = pairs.into_iter().map(of_function).collect();
         waits.sort_by(|one, other| other.waiting_s.total_cmp(&one.waiting_s));
         let (ranks, calls, lost) = (self.ranks.len(), seen.calls, self.lost);
-        Ok(TimelineWaits { ranks, calls, lost, waits })
+        let critical_path = self.path(for_paths, seen.run_ns)?;
+        Ok(TimelineWaits { ranks, calls, lost, waits, critical_path })
     }
 }
 
@@ -123,6 +131,6 @@ fn time_in_functions(rank: &TimedEvents) -> BTreeMap<String, u64> {
     times
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -4,7 +4,8 @@
 //! - A blocking send waits until its receive is posted, provided that it lasts beyond that (late receiver).
 //! - A collective that no rank leaves before all have begun it waits until the last rank begins it.
 //! - One whose data come from a root waits until the root begins it (late root); at a root that gets the data of all, until the last
-//!   of the others begins it.
+//!   of the others begins it (early root).
+//! - A nonblocking one waits in the call that completes it, if that blocks.
 //!
 //! Of iterations that were kept no messages are known, but collectives are counted in each of them, if they lie between calls that all
 //! ranks make together.
@@ -25,7 +26,7 @@ use super::parts;
 
 /// Collectives in which it is certain who waits for whom ([`WaitsFor`]). Not those in which each rank has a count of its own: with a
 /// count of zero a rank need not wait.
-const COLLECTIVES: [&str; 9] = [
+const COLLECTIVES: [&str; 18] = [
     "MPI_Barrier",
     "MPI_Allreduce",
     "MPI_Allgather",
@@ -35,26 +36,37 @@ const COLLECTIVES: [&str; 9] = [
     "MPI_Scatter",
     "MPI_Reduce",
     "MPI_Gather",
+    "MPI_Ibarrier",
+    "MPI_Iallreduce",
+    "MPI_Iallgather",
+    "MPI_Ialltoall",
+    "MPI_Ireduce_scatter_block",
+    "MPI_Ibcast",
+    "MPI_Iscatter",
+    "MPI_Ireduce",
+    "MPI_Igather",
 ];
+/// What the names of those begin with that another call completes.
+const NONBLOCKING: &str = "MPI_I";
 
-/// How a call waits for the messages that have come when it ends.
+/// How a call waits for the messages and operations that are complete when it ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum WaitsForMessages {
+enum WaitsForRequests {
     All,
     /// It returns with the first one.
     Any,
 }
 
-/// None if the call does not block for a message.
-fn waits_for_messages(function: &str) -> Option<WaitsForMessages> {
+/// None if the call does not block for any.
+fn waits_for_requests(function: &str) -> Option<WaitsForRequests> {
     match base(function) {
         "MPI_Recv"
         | "MPI_Mprobe"
         | "MPI_Sendrecv"
         | "MPI_Sendrecv_replace"
         | "MPI_Wait"
-        | "MPI_Waitall" => Some(WaitsForMessages::All),
-        "MPI_Waitany" | "MPI_Waitsome" => Some(WaitsForMessages::Any),
+        | "MPI_Waitall" => Some(WaitsForRequests::All),
+        "MPI_Waitany" | "MPI_Waitsome" => Some(WaitsForRequests::Any),
         _ => None,
     }
 }
@@ -79,6 +91,21 @@ pub(crate) enum WaitState {
     Collective,
     /// The root of a collective, from which its data come.
     LateRoot,
+    /// The last of the others, at the root of a collective that gets their data.
+    EarlyRoot,
+}
+
+impl WaitState {
+    /// The finding that counts such waits, by its id.
+    pub(super) fn finding(self) -> &'static str {
+        match self {
+            WaitState::LateSender => "late-senders",
+            WaitState::LateReceiver => "late-receivers",
+            WaitState::Collective => "waiting",
+            WaitState::LateRoot => "late-root",
+            WaitState::EarlyRoot => "early-root",
+        }
+    }
 }
 
 /// The call that another one waits for.
@@ -178,6 +205,8 @@ struct OwnCollective {
     instance: CollectiveInstance,
     /// The place of its event.
     at: usize,
+    /// The place of the call in which the rank waits: its own, or the one that completes it; none if that was not seen.
+    waits_in: Option<usize>,
     is_root: bool,
 }
 
@@ -210,6 +239,10 @@ impl TimedEvents<'_> {
             .iter()
             .map(|function| COLLECTIVES.into_iter().find(|known| *known == base(function)))
             .collect();
+        // Not of iterations: a request may have been that of an operation between two that were kept.
+        let operations = self.messages.other_operations.iter().copied();
+        let completed: HashMap<usize, usize> =
+            operations.filter(|_| self.header.iterations.is_none()).collect();
         let mut counts: HashMap<(u64, &str, u64), usize> = HashMap::new();
         let mut all = Vec::new();
         for (iteration, at, event) in self.counted_events(communicators) {
@@ -222,7 +255,9 @@ impl TimedEvents<'_> {
             let instance =
                 CollectiveInstance { communicator, function, iteration, ordinal: *count };
             let is_root = event.peer == TimelinePeer::Rank(own);
-            all.push(OwnCollective { instance, at, is_root });
+            let is_nonblocking = function.starts_with(NONBLOCKING);
+            let waits_in = if is_nonblocking { completed.get(&at).copied() } else { Some(at) };
+            all.push(OwnCollective { instance, at, waits_in, is_root });
             *count += 1;
         }
         let counted = |own: OwnCollective| {
@@ -283,21 +318,23 @@ impl TimedEvents<'_> {
         begins: &Begins,
     ) -> Vec<CallWait> {
         let mut late: BTreeMap<usize, (WaitState, LateCall)> = BTreeMap::new();
+        // What a call waits for that may wait for several.
+        let mut waits_for = |at: usize, state, call: LateCall| {
+            let Some(how) = self.function_at(at).and_then(waits_for_requests) else { return };
+            let known = late.entry(at).or_insert((state, call));
+            let is_later = call.begun_ns > known.1.begun_ns;
+            if is_later == (how == WaitsForRequests::All) {
+                *known = (state, call);
+            }
+        };
+        let mut alone = Vec::new();
         for (message, arrow) in arrows.of(self.messages) {
             let Some(arrow) = arrow else { continue };
             match message.direction {
                 MessageDirection::Received => {
                     let Some(at) = message.ended_in else { continue };
-                    let Some(how) = self.function_at(at).and_then(waits_for_messages) else {
-                        continue;
-                    };
-                    let Some(send) = begins.of_message(arrow, MessageDirection::Sent) else {
-                        continue;
-                    };
-                    let known = late.entry(at).or_insert((WaitState::LateSender, send));
-                    let is_later = send.begun_ns > known.1.begun_ns;
-                    if is_later == (how == WaitsForMessages::All) {
-                        known.1 = send;
+                    if let Some(send) = begins.of_message(arrow, MessageDirection::Sent) {
+                        waits_for(at, WaitState::LateSender, send);
                     }
                 }
                 MessageDirection::Sent => {
@@ -310,17 +347,19 @@ impl TimedEvents<'_> {
                     // What ends before that did not wait for it.
                     let lasted =
                         receive.filter(|call| ended.is_some_and(|end| end > call.begun_ns));
-                    if let Some(receive) = lasted {
-                        late.insert(at, (WaitState::LateReceiver, receive));
-                    }
+                    alone.extend(lasted.map(|call| (at, (WaitState::LateReceiver, call))));
                 }
             }
         }
         for own in self.collectives(communicators) {
-            if let Some(waited_for) = begins.waited_for(&own, communicators) {
-                late.insert(own.at, waited_for);
+            let Some((state, call)) = begins.waited_for(&own, communicators) else { continue };
+            match own.waits_in {
+                Some(at) if at == own.at => alone.push((at, (state, call))),
+                Some(at) => waits_for(at, state, call),
+                None => {}
             }
         }
+        late.extend(alone);
         let wait = |(at, (state, late)): (usize, (WaitState, LateCall))| {
             let (from_ns, end) = self.span_ns(self.events.get(at)?);
             let until_ns = late.begun_ns.min(end);
@@ -414,9 +453,9 @@ impl Begins {
         let size = communicators.whole(own.instance.communicator)?.size;
         let known = self.collectives.get(&own.instance).filter(|known| known.ranks == size)?;
         let late_root = || Some((WaitState::LateRoot, known.root?));
-        let last = || Some((WaitState::Collective, known.last?));
         match (WaitsFor::in_function(own.instance.function), own.is_root) {
-            (WaitsFor::All, _) | (WaitsFor::AtRoot, true) => last(),
+            (WaitsFor::All, _) => Some((WaitState::Collective, known.last?)),
+            (WaitsFor::AtRoot, true) => Some((WaitState::EarlyRoot, known.last?)),
             (WaitsFor::Root, false) => late_root(),
             _ => None,
         }
@@ -429,7 +468,7 @@ mod tests {
 
     use super::*;
 
-    const FUNCTIONS: [&str; 12] = [
+    const FUNCTIONS: [&str; 14] = [
         "MPI_Send",
         "MPI_Recv",
         "MPI_Irecv",
@@ -442,6 +481,8 @@ mod tests {
         "MPI_Alltoallv",
         "MPI_Bcast",
         "MPI_Reduce",
+        "MPI_Iallreduce",
+        "MPI_Ireduce",
     ];
 
     fn header(rank: u32, size: u32) -> TimelineHeader {
@@ -526,7 +567,7 @@ mod tests {
         waits_of(&ranks)
     }
 
-    use WaitState::{Collective, LateReceiver, LateRoot, LateSender};
+    use WaitState::{Collective, EarlyRoot, LateReceiver, LateRoot, LateSender};
 
     #[test]
     fn a_receive_waits_until_its_message_is_sent() {
@@ -578,7 +619,26 @@ mod tests {
         assert_eq!(found, [vec![(0, LateRoot, 10, 30, 1)], vec![], vec![]]);
         let reduction = |begun| [with(1, call("MPI_Reduce", (begun, 60)))];
         let found = waits(&[&reduction(10), &reduction(30), &reduction(50)]);
-        assert_eq!(found, [vec![], vec![(0, Collective, 30, 50, 2)], vec![]]);
+        assert_eq!(found, [vec![], vec![(0, EarlyRoot, 30, 50, 2)], vec![]]);
+    }
+
+    #[test]
+    fn a_nonblocking_operation_waits_in_the_call_that_completes_it_until_the_others_start_it() {
+        let all = |started, completed: &str, waits: (u64, u64)| {
+            let start = requested(1, call("MPI_Iallreduce", (started, started + 1)));
+            vec![start, call(completed, waits), completes(1, waits.1)]
+        };
+        let late = || all(50, "MPI_Waitall", (55, 90));
+        let found = |completed| waits(&[&all(5, completed, (10, 90)), &late()]);
+        assert_eq!(found("MPI_Waitall"), [vec![(1, Collective, 10, 50, 1)], vec![]]);
+        assert_eq!(found("MPI_Test"), [vec![], vec![]]);
+        let to_root = |started, waits| {
+            let mut events = all(started, "MPI_Waitall", waits);
+            events[0] = with(0, requested(1, call("MPI_Ireduce", (started, started + 1))));
+            events
+        };
+        let found = waits(&[&to_root(5, (10, 90)), &to_root(50, (55, 90))]);
+        assert_eq!(found, [vec![(1, EarlyRoot, 10, 50, 1)], vec![]]);
     }
 
     #[test]

@@ -222,7 +222,7 @@ impl WindowGrid {
 #[derive(Default)]
 pub(super) struct RunSeen {
     pub(super) begins: Begins,
-    run_ns: u64,
+    pub(super) run_ns: u64,
     pub(super) calls: u64,
     /// By number, when the first rank began an iteration that was kept, and when the last one ended it, in ns.
     iterations: BTreeMap<u64, (u64, u64)>,
@@ -493,12 +493,10 @@ fn worst_steps(waited: &[(u32, Vec<u64>)], span: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use gyan_results::{
-        TIMELINE_SCHEMA, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
-        TimelineRing, timeline_file_name, write_timeline,
-    };
+    use gyan_results::timeline_file_name;
 
     use super::*;
+    use crate::timeline::fixture::{file, header};
     use crate::timeline::waits::LateCall;
 
     fn call(begun_ns: u64, ended_ns: u64, waits_until_ns: Option<u64>) -> WindowCall {
@@ -556,51 +554,17 @@ mod tests {
         assert_eq!(worst_steps(&[(0, vec![0; 5])], 1), 2);
     }
 
-    /// The file of a rank in a run of `size` ranks, which calls `MPI_Barrier` for each of these spans of time.
-    fn file(rank: u32, size: u32, barriers: &[(u64, u64)]) -> Vec<u8> {
-        let event = |(begun, ended): (u64, u64)| TimelineEvent {
-            communicator: 1,
-            took: ended - begun,
-            ..TimelineEvent::new(TimelineKind::Call(0), begun)
-        };
-        let words = barriers.iter().map(|barrier| event(*barrier).packed().map(u64::to_le_bytes));
-        let events: Vec<u8> = words.flatten().flatten().collect();
-        let world = TimelineCommunicator {
-            number: Some("0000000000000001".into()),
-            size,
-            rank: Some(rank),
-            ..TimelineCommunicator::default()
-        };
-        let header = TimelineHeader {
-            schema: TIMELINE_SCHEMA.into(),
-            rank,
-            size,
-            recorded: barriers.len() as u64,
-            functions: vec!["MPI_Barrier".into()],
-            communicators: vec![world],
-            clock: TimelineClock {
-                now_ticks: 1 << 40,
-                ns_per_tick: 1.0,
-                ..TimelineClock::default()
-            },
-            ..TimelineHeader::default()
-        };
-        let mut file = Vec::new();
-        let ring = TimelineRing { recorded: header.recorded, events: &events };
-        write_timeline(&mut file, &header, &[ring]).unwrap();
-        file
-    }
-
     #[test]
     fn the_ranks_that_wait_longest_are_shown_around_the_longest_wait_of_the_run() {
         let place = tempfile::tempdir().unwrap();
         // A thousand barriers without waiting, but for one, for which rank 1 is late.
         for (rank, late) in [(0, 0), (1, 9000), (2, 3000)] {
             let begun = |at: u64| 1_000_000 + at * 10_000 + if at == 700 { late } else { 0 };
+            let barrier = |at| (begun(at), 1_000_000 + at * 10_000 + 9500);
             let barriers: Vec<_> =
-                (0..1000).map(|at| (begun(at), 1_000_000 + at * 10_000 + 9500)).collect();
+                (0..1000).map(|at| crate::timeline::fixture::call(0, barrier(at))).collect();
             let path = place.path().join(timeline_file_name(rank));
-            std::fs::write(path, file(rank, 3, &barriers)).unwrap();
+            std::fs::write(path, file(header(rank, 3, &["MPI_Barrier"]), 0, &barriers)).unwrap();
         }
         let run = Timelines::open(place.path(), &mut Vec::new()).unwrap();
         let limits = WindowLimits { ranks: 2, cells: 2000, cells_of_rank: 5000, messages: 9 };

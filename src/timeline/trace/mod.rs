@@ -12,16 +12,22 @@ use std::io::{self, Seek};
 
 use gyan_results::{
     MessageDirection, Series, SeriesColumn, TimelineEvent, TimelineHeader, TimelineKind,
-    TimelinePeer, rank_file_name, read_rank,
+    TimelinePeer, rank_file_name, read_rank_part,
 };
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use self::chrome::ChromeEvents;
 use self::limited::LimitedFile;
 use self::perfetto::Packets;
 pub(crate) use self::rows::TimelineCall;
 use super::messages::{self, OwnMessage, RankMessages};
-use super::{EventsPart, RankClock, Timelines, at_a_time, communicator_name, parts};
+use super::path::PathSpans;
+use super::waits::{Begins, TimedEvents};
+use super::{
+    EventsPart, FILES_AT_MOST, RankClock, Timelines, at_a_time, communicator_name, files_bytes,
+    parts,
+};
 
 /// Something that slices are on, or the course of a variable.
 struct Track {
@@ -56,6 +62,10 @@ struct Slice<'a> {
     place: Option<&'a str>,
     /// What it does with messages that have an arrow.
     messages: Vec<SliceMessage>,
+    /// A number that no message of the rank has, if it starts another operation that a later call completes.
+    started: Option<u64>,
+    /// The numbers of such operations that it completes.
+    completed: Vec<u64>,
     /// What else it says, each with a name.
     numbers: Vec<(&'static str, u64)>,
 }
@@ -109,6 +119,8 @@ impl<'a> Slice<'a> {
             request: 0,
             place: None,
             messages: Vec::new(),
+            started: None,
+            completed: Vec::new(),
             numbers: Vec::new(),
         }
     }
@@ -156,10 +168,28 @@ enum Argument<'a> {
     Text(&'a str),
 }
 
+/// What of a rank's profile is in its trace.
+#[derive(Deserialize)]
+struct ProfileInTrace {
+    #[serde(default)]
+    series: Option<Series>,
+}
+
+/// What is marked in a trace.
+struct TraceMarks {
+    /// From which it follows which calls wait.
+    begins: Begins,
+    path: PathSpans,
+}
+
 /// Writes the trace of a rank.
 trait TraceWriter {
     fn track(&mut self, track: &Track);
     fn slice(&mut self, slice: &Slice);
+    /// Whether the values of variables are in the trace.
+    fn has_values(&self) -> bool {
+        true
+    }
     /// The variable of this track has this value from a time on, in ns.
     fn value(&mut self, track: &Track, ns: u64, value: f64);
 }
@@ -168,9 +198,12 @@ trait TraceWriter {
 const COUNTERS: u32 = 512;
 const COUNTERS_AT_MOST: usize = 64;
 
-/// The threads of a rank's phases and iterations, beyond those of calls.
+/// The threads of a rank's phases, of its iterations and of the critical path, beyond those of calls.
 const PHASES: u32 = 256;
 const ITERATIONS: u32 = 257;
+const CRITICAL_PATH: u32 = 258;
+/// That of the waits of a thread is so much above its own, beyond those of variables.
+const WAITS: u32 = 1024;
 
 /// What was written.
 #[derive(Clone, Copy, Default)]
@@ -181,6 +214,8 @@ pub(crate) struct WrittenEvents {
     pub(crate) lost: u64,
     pub(crate) received: u64,
     pub(crate) arrows: u64,
+    /// Whether it is marked which calls wait, and where the critical path is.
+    pub(crate) has_marks: bool,
 }
 
 impl WrittenEvents {
@@ -191,6 +226,7 @@ impl WrittenEvents {
             lost: self.lost + other.lost,
             received: self.received + other.received,
             arrows: self.arrows + other.arrows,
+            has_marks: self.has_marks,
         }
     }
 }
@@ -205,14 +241,15 @@ impl Timelines {
         limit: Option<u64>,
     ) -> io::Result<WrittenEvents> {
         let mut share = 1.0;
+        let marks = self.marks()?;
         loop {
             file.set_len(0)?;
             file.rewind()?;
             let mut out = LimitedFile::new(file, limit, self.ranks.len());
-            let written = self.write_once(&mut out, is_json);
+            let written = self.write_once(&mut out, is_json, marks.as_ref());
             let Some(too_large) = out.too_large() else {
                 out.flush()?;
-                return written;
+                return Ok(WrittenEvents { has_marks: marks.is_some(), ..written? });
             };
             // A little less than would fit, as ranks differ.
             share *= (0.95 / too_large).min(0.95);
@@ -223,14 +260,20 @@ impl Timelines {
         }
     }
 
-    fn write_once(&self, out: &mut LimitedFile, is_json: bool) -> io::Result<WrittenEvents> {
+    /// `marks`: as [`Timelines::each_rank`].
+    fn write_once(
+        &self,
+        out: &mut LimitedFile,
+        is_json: bool,
+        marks: Option<&TraceMarks>,
+    ) -> io::Result<WrittenEvents> {
         if !is_json {
             let start = |rank| Packets::new(u64::from(rank) + 1);
-            return self.each_rank(start, |packets| out.put_rank(&packets.into_bytes()));
+            return self.each_rank(marks, start, |packets| out.put_rank(&packets.into_bytes()));
         }
         out.put(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n")?;
         let put = |events: ChromeEvents| out.put_rank(&events.into_bytes());
-        let written = self.each_rank(ChromeEvents::new, put)?;
+        let written = self.each_rank(marks, ChromeEvents::new, put)?;
         // Without a comma behind the last event.
         out.put(b"{\"ph\": \"M\", \"name\": \"trace\", \"pid\": 0, \"args\": {}}\n]}\n")?;
         Ok(written)
@@ -256,16 +299,28 @@ impl Timelines {
         self.clocks.keys().nth(number).map_or("", String::as_str)
     }
 
-    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks.
+    /// Which calls wait, and where the critical path is; none if that would take too much memory.
+    fn marks(&self) -> io::Result<Option<TraceMarks>> {
+        if files_bytes(&self.directory) > FILES_AT_MOST {
+            return Ok(None);
+        }
+        let begins = self.seen()?.begins;
+        let path = self.path_spans(&begins)?;
+        Ok(Some(TraceMarks { begins, path }))
+    }
+
+    /// Writes each rank with a writer of its own, which `start` makes, and hands these to `put` in the order of the ranks. `marks`: none
+    /// if nothing is marked.
     fn each_rank<W: TraceWriter + Send>(
         &self,
+        marks: Option<&TraceMarks>,
         start: impl Fn(u32) -> W + Sync,
         mut put: impl FnMut(W) -> io::Result<()>,
     ) -> io::Result<WrittenEvents> {
         let mut sum = WrittenEvents::default();
         for ranks in self.ranks.chunks(at_a_time()) {
             let parts: Vec<io::Result<(W, WrittenEvents)>> =
-                ranks.par_iter().map(|rank| self.part(*rank, start(*rank))).collect();
+                ranks.par_iter().map(|rank| self.part(*rank, marks, start(*rank))).collect();
             for part in parts {
                 let (writer, written) = part?;
                 put(writer)?;
@@ -276,7 +331,12 @@ impl Timelines {
     }
 
     /// The trace of one rank.
-    fn part<W: TraceWriter>(&self, rank: u32, mut out: W) -> io::Result<(W, WrittenEvents)> {
+    fn part<W: TraceWriter>(
+        &self,
+        rank: u32,
+        marks: Option<&TraceMarks>,
+        mut out: W,
+    ) -> io::Result<(W, WrittenEvents)> {
         let (header, events) = self.read(rank)?;
         let trace = RankTrace::new(self, &header);
         let parts = parts(&header, &events);
@@ -287,9 +347,15 @@ impl Timelines {
         for part in shown {
             written = written.plus(trace.slices(&mut out, part));
         }
-        let profile = read_rank(&self.directory.join(rank_file_name(rank))).ok();
-        if let Some(series) = profile.and_then(|profile| profile.series) {
-            trace.counters(&mut out, &series);
+        if let Some(marks) = marks {
+            trace.waits(&mut out, &events, &marks.begins);
+            trace.path(&mut out, marks.path.get(&rank).map_or(&[], Vec::as_slice));
+        }
+        if out.has_values() {
+            let profile = self.directory.join(rank_file_name(rank));
+            if let Ok(ProfileInTrace { series: Some(series) }) = read_rank_part(&profile) {
+                trace.counters(&mut out, &series);
+            }
         }
         Ok((out, written))
     }
@@ -326,20 +392,19 @@ impl<'a> RankTrace<'a> {
     fn tracks(&self, out: &mut dyn TraceWriter, parts: &[&EventsPart]) {
         let host = self.run.hosts.iter().position(|host| *host == self.header.host).unwrap_or(0);
         let host_id = 1 << 60 | host as u64;
-        let of_host = self.header.host.clone();
-        let track = |id, name: String, parent, order, thread| Track {
+        let of_host = &self.header.host;
+        let track = |id, name: String, parent, order| Track {
             id,
             name,
             parent,
             order,
             host: of_host.clone(),
-            thread,
+            thread: None,
             is_counter: false,
         };
-        out.track(&track(host_id, of_host.clone(), None, host as u64, None));
+        out.track(&track(host_id, of_host.clone(), None, host as u64));
         let rank = self.header.rank;
-        let rank_id = self.id(0) - 1;
-        out.track(&track(rank_id, format!("rank {rank}"), Some(host_id), rank.into(), None));
+        out.track(&track(self.id(0) - 1, format!("rank {rank}"), Some(host_id), rank.into()));
         let events = parts.iter().flat_map(|part| part.events);
         let mut threads: BTreeSet<u32> = events
             .map(|event| match event.kind {
@@ -351,25 +416,72 @@ impl<'a> RankTrace<'a> {
         threads.extend(iterations().filter(|of| of.phase != 0).map(|_| PHASES));
         threads.extend(iterations().map(|_| ITERATIONS));
         for thread in threads {
-            let name = match thread {
-                PHASES => "phases".to_owned(),
-                ITERATIONS => "iterations".to_owned(),
-                0 => "MPI".to_owned(),
-                255 => "MPI of further threads".to_owned(),
-                thread => format!("MPI of thread {thread}"),
-            };
-            // Above the calls.
-            let order = match thread {
-                ITERATIONS => 0,
-                PHASES => 1,
-                thread => u64::from(thread) + 2,
-            };
-            out.track(&track(self.id(thread), name, Some(rank_id), order, Some(thread)));
+            out.track(&self.track(thread));
+        }
+    }
+
+    /// The track of a thread, or of what is beyond those.
+    fn track(&self, thread: u32) -> Track {
+        let of_thread = |what: &str, thread: u32| match thread {
+            0 => what.to_owned(),
+            255 => format!("{what} of further threads"),
+            thread => format!("{what} of thread {thread}"),
+        };
+        // Above the calls. Waits are above the calls of their thread.
+        let (name, order) = match thread {
+            ITERATIONS => ("iterations".to_owned(), 0),
+            PHASES => ("phases".to_owned(), 1),
+            CRITICAL_PATH => ("critical path".to_owned(), 2),
+            WAITS.. => (of_thread("waits", thread - WAITS), 2 * u64::from(thread - WAITS) + 3),
+            thread => (of_thread("MPI", thread), 2 * u64::from(thread) + 4),
+        };
+        Track {
+            id: self.id(thread),
+            name,
+            parent: Some(self.id(0) - 1),
+            order,
+            host: self.header.host.clone(),
+            thread: Some(thread),
+            is_counter: false,
         }
     }
 
     fn ns(&self, ticks: u64) -> u64 {
         self.clock.ns(ticks)
+    }
+
+    /// Marks when calls wait, each under the name of the finding that counts it.
+    fn waits(&self, out: &mut dyn TraceWriter, events: &[TimelineEvent], begins: &Begins) {
+        let messages = RankMessages::of(self.header, events);
+        let ns = |ticks| self.ns(ticks);
+        let rank = TimedEvents { header: self.header, events, messages: &messages, ns: &ns };
+        let mut threads = BTreeSet::new();
+        for wait in rank.waits(&self.run.arrows, &self.run.communicators, begins) {
+            let Some(call) = events.get(wait.at).filter(|call| !self.is_left_out(call)) else {
+                continue;
+            };
+            let thread = WAITS + u32::from(call.thread);
+            if threads.insert(thread) {
+                out.track(&self.track(thread));
+            }
+            let span = [wait.from_ns, wait.until_ns];
+            out.slice(&Slice {
+                place: self.places.get(&call.site).copied(),
+                numbers: vec![("for rank", wait.late.rank.into())],
+                ..Slice::new(self.id(thread), thread, wait.state.finding(), span)
+            });
+        }
+    }
+
+    /// Marks when the critical path is on the rank.
+    fn path(&self, out: &mut dyn TraceWriter, spans: &[(u64, u64)]) {
+        if !spans.is_empty() {
+            out.track(&self.track(CRITICAL_PATH));
+        }
+        for (from_ns, to_ns) in spans.iter().filter(|(_, to_ns)| *to_ns >= self.run.from_ns) {
+            let span = [*from_ns, *to_ns];
+            out.slice(&Slice::new(self.id(CRITICAL_PATH), CRITICAL_PATH, "critical path", span));
+        }
     }
 
     /// The variables that were sampled over time, as far as they are not always zero.
@@ -391,7 +503,7 @@ impl<'a> RankTrace<'a> {
                 id: self.id(thread),
                 name: column.name.clone() + &object.unwrap_or_default(),
                 parent: Some(self.id(0) - 1),
-                order: thread.into(),
+                order: 2 * u64::from(thread),
                 host: self.header.host.clone(),
                 thread: Some(thread),
                 is_counter: true,
@@ -457,6 +569,13 @@ impl<'a> RankTrace<'a> {
         let mut written =
             WrittenEvents { received: unknown, lost: part.lost, ..WrittenEvents::default() };
         let mut by_call = self.messages(&messages, events, &mut written);
+        let mut started: HashMap<usize, u64> = HashMap::new();
+        let mut completed: HashMap<usize, Vec<u64>> = HashMap::new();
+        let numbers = messages.known.len() as u64 + 1..;
+        for (number, (begun_in, ended_in)) in numbers.zip(&messages.other_operations) {
+            started.insert(*begun_in, number);
+            completed.entry(*ended_in).or_default().push(number);
+        }
         for (at, event) in events.iter().enumerate() {
             let TimelineKind::Call(function) = event.kind else { continue };
             if self.is_left_out(event) {
@@ -465,7 +584,9 @@ impl<'a> RankTrace<'a> {
             }
             written.calls += 1;
             let messages = by_call.remove(&at).unwrap_or_default();
-            out.slice(&Slice { messages, ..self.call(function, event) });
+            let (started, completed) =
+                (started.remove(&at), completed.remove(&at).unwrap_or_default());
+            out.slice(&Slice { messages, started, completed, ..self.call(function, event) });
         }
         self.phases(out, part);
         self.iteration(out, part);

@@ -3,6 +3,7 @@
 
 mod devtools;
 mod many;
+mod timelines;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,31 @@ const POINT: &str = "(async () => {
     return said;
 })()";
 
+/// The timeline after each of these steps: how often the drawing is as wide as its frame, how many of its times are named, what the
+/// tools say, and how far from the left edge of the frame the names of ranks are, in pixels.
+const ZOOM: &str = "(async () => {
+    const drawing = document.querySelector('svg.timeline'), frame = drawing.parentElement, seen = [];
+    drawing.scrollIntoView({ behavior: 'instant' });
+    const press = key => frame.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    const turn = ctrlKey => frame.dispatchEvent(
+        new WheelEvent('wheel', { deltaY: -200, ctrlKey, clientX: frame.getBoundingClientRect().right, cancelable: true }));
+    const buttons = [...document.querySelectorAll('.zoom button')];
+    const name = document.querySelector('.timeline .rank');
+    for (const step of [() => 0, () => buttons[0].click(), () => press('+'), () => frame.scrollLeft = 1e6, () => turn(false),
+                        () => turn(true), () => buttons[1].click(), () => press('0')]) {
+        step();
+        await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+        seen.push([
+            Math.round(drawing.getBoundingClientRect().width / Math.max(frame.clientWidth, 880) * 10) / 10,
+            document.querySelectorAll('.timeline .axis text').length,
+            document.querySelector('.zoom output').textContent,
+            Math.round(name.getBoundingClientRect().right - frame.getBoundingClientRect().left) < 64,
+            buttons.map(button => button.disabled),
+        ]);
+    }
+    return seen;
+})()";
+
 /// Levels A and AA of WCAG 2.0 and 2.1: what is wrong, where and why.
 const CHECK: &str = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], resultTypes: ['violations'] })
     .then(found => found.violations.map(of => `${of.id}: ${of.help}: ${of.nodes.slice(0, 3).map(node =>
@@ -100,6 +126,7 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
         page(place, "traffic", &fixture("gyan.rank-1-traffic")),
         page(place, "hostile", hostile.path()),
         page(place, "100000-ranks", &many::ranks(place)),
+        page(place, "timeline", &timelines::recorded(place)),
     ];
     let with_titles = |page: PathBuf| {
         let titles = titles_of_findings(&page);
@@ -204,6 +231,43 @@ fn pages_are_for_everybody_and_for_every_window() {
     assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
     // 391 ranks, of which each waits half a second for the next one; the last one is in the next bin.
     assert_eq!(waiting, ["ranks 0-390 waited 195 s for ranks 0-390 to send"]);
+}
+
+#[test]
+fn a_timeline_is_zoomed_by_buttons_keys_and_the_wheel() {
+    if !devtools::is_there() && skipped("there is no chromium") {
+        return;
+    }
+    let place = TempDir::new().unwrap();
+    let page = page(place.path(), "timeline", &timelines::recorded(place.path()));
+    let mut browser = Browser::start();
+    browser.new_tab();
+    browser.open(&page);
+    for width in WIDTHS {
+        browser.seen_as(width, "light");
+        let seen = browser.value_of(ZOOM);
+        let seen = seen.as_array().unwrap();
+        println!("{width}: {seen:#?}");
+        let factors: Vec<f64> = seen.iter().map(|of| of[0].as_f64().unwrap()).collect();
+        // Of 1090 parts of the drawing 1000 become wider. The wheel alone scrolls the page.
+        assert_eq!(factors, [1.0, 1.9, 3.8, 3.8, 3.8, 7.4, 3.8, 1.0], "{width}");
+        assert!(seen.iter().all(|of| of[3] == true), "{width}: {seen:?}");
+        let names: Vec<u64> = seen.iter().map(|of| of[1].as_u64().unwrap()).collect();
+        assert!(names[0] < names[1] && names[1] < names[2], "{width}: {names:?}");
+        let says: Vec<&str> = seen.iter().map(|of| of[2].as_str().unwrap()).collect();
+        assert!(says[0].is_empty() && says[7].is_empty(), "{width}: {says:?}");
+        assert!(says[1].contains(" to ") && says[3].ends_with(" to 2.997 ms"), "{width}: {says:?}");
+        assert_eq!(seen[0], seen[7], "{width}");
+        let disabled =
+            [serde_json::json!([false, true, true]), serde_json::json!([false, false, false])];
+        assert_eq!([&seen[0][4], &seen[1][4]], [&disabled[0], &disabled[1]], "{width}");
+    }
+    is_quiet(&browser, "zoomed");
+    if let Some(axe) = axe() {
+        browser.value_of(&axe);
+        browser.value_of("document.querySelector('.zoom button').click()");
+        assert_eq!(browser.value_of(CHECK), serde_json::json!([]));
+    }
 }
 
 /// `scripts/screenshots` compresses them.

@@ -1,5 +1,5 @@
 //! A window of a run: a row for each rank, with its calls. It is not stretched, so the names of ranks and of times are part of the
-//! drawing.
+//! drawing. The page's script zooms it: what is in the group `time` becomes wider, and the names of ranks stay where they are.
 //!
 //! A row is drawn in cells, as thick lines: a few letters for each mark. The widest marks have a name of their own; the others share
 //! one, or the drawing would be too large to mail.
@@ -42,22 +42,40 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
     let height = if rows.len() <= FEW_ROWS { ROW } else { ROW_OF_MANY };
     let bottom = TOP + rows.len() as f64 * height;
     let hatch = format!("{id}-waits");
-    // Red stripes: to be seen without colours, too.
+    // Red stripes: to be seen without colours, too. In rows, which are stretched, they are as wide as elsewhere.
+    let stripes = format!("{id}-stripes");
+    let cells = of_rows.cells;
     let mut marks = format!(
-        "<defs><pattern id=\"{hatch}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
-         <rect class=\"paper\" width=\"5\" height=\"5\"/><rect class=\"odd\" width=\"3\" height=\"5\"/></pattern></defs>"
+        "<defs><pattern id=\"{stripes}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">\
+         <rect class=\"paper\" width=\"5\" height=\"5\"/><rect class=\"odd\" width=\"3\" height=\"5\"/></pattern>\
+         <pattern id=\"{hatch}\" href=\"#{stripes}\" patternTransform=\"scale({} 1) rotate(45)\"/></defs>\
+         <g class=\"time\" data-left=\"{LEFT}\" data-width=\"{WIDTH}\" data-cells=\"{cells}\" data-seconds=\"{}\">",
+        cells as f64 / WIDTH,
+        of_rows.length_s
     );
     let named = least_named(rows);
-    let noun = if rows.len() <= FEW_ROWS { "rank " } else { "" };
-    for (at, row) in rows.iter().enumerate() {
-        let y = TOP + at as f64 * height;
-        rank(&mut marks, row, noun, (y, height));
-        marks_of(&mut marks, row, &hatch, (y, height, of_rows.cells), named);
+    let tops = || rows.iter().enumerate().map(|(at, row)| (row, TOP + at as f64 * height));
+    for (row, y) in tops() {
+        background(&mut marks, row, (y, height));
+        marks_of(&mut marks, row, &hatch, (y, height, cells), named);
     }
-    times(&mut marks, of_rows.length_s, bottom);
+    let mut labels = String::new();
+    times((&mut marks, &mut labels), of_rows.length_s, bottom);
     for message in &of_rows.messages {
         message_line(&mut marks, message, height);
     }
+    let noun = if rows.len() <= FEW_ROWS { "rank " } else { "" };
+    // Writing to a string cannot fail.
+    let _ = write!(
+        marks,
+        "</g><g class=\"axis\">{labels}</g><g class=\"ranks\"><rect class=\"paper\" width=\"{}\" height=\"{}\"/>",
+        LEFT - 1.0,
+        bottom
+    );
+    for (row, y) in tops() {
+        rank(&mut marks, row, noun, (y, height));
+    }
+    marks.push_str("</g>");
     let whole = LEFT + WIDTH + RIGHT;
     let view_box = format!("0 0 {whole} {}", bottom + BOTTOM);
     let has = |kind: MarkKind| rows.iter().flat_map(|row| &row.marks).any(|mark| mark.kind == kind);
@@ -75,7 +93,7 @@ pub(super) fn drawn(of_rows: &TimelineRows, of: &Chart, id: &str) -> Markup {
             @if has(MarkKind::Waiting) {
                 li {
                     svg.swatch viewBox="0 0 10 10" aria-hidden="true" {
-                        rect fill={ "url(#" (hatch) ")" } width="10" height="10" {}
+                        rect fill={ "url(#" (stripes) ")" } width="10" height="10" {}
                     }
                     " waiting for another rank"
                 }
@@ -93,18 +111,25 @@ fn least_named(rows: &[TimelineRow]) -> usize {
     widths.get(NAMED_AT_MOST).map_or(0, |width| width + 1)
 }
 
-/// The name of a row, and its background: the program's own code.
+/// The name of a row.
 fn rank(marks: &mut String, row: &TimelineRow, noun: &str, (y, height): (f64, f64)) {
-    let (from, to) = row.known;
     let says = html! { title { (text(&row.says)) } }.into_string();
-    // Writing to a string cannot fail.
     let _ = write!(
         marks,
-        "<text class=\"rank\" x=\"{}\" y=\"{}\">{noun}{}{says}</text>\
-         <rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{says}</rect>",
+        "<text class=\"rank\" x=\"{}\" y=\"{}\">{noun}{}{says}</text>",
         LEFT - 6.0,
         y + height / 2.0 + 4.0,
-        row.rank,
+        row.rank
+    );
+}
+
+/// What is behind the calls of a row: the program's own code.
+fn background(marks: &mut String, row: &TimelineRow, (y, height): (f64, f64)) {
+    let (from, to) = row.known;
+    let says = html! { title { (text(&row.says)) } }.into_string();
+    let _ = write!(
+        marks,
+        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{says}</rect>",
         round(LEFT + from * WIDTH),
         y + 1.0,
         round((to - from).max(0.0) * WIDTH),
@@ -120,7 +145,6 @@ fn marks_of(
     (y, height, cells): (f64, f64, usize),
     named: usize,
 ) {
-    // Writing to a string cannot fail.
     let _ = write!(
         marks,
         "<g stroke-width=\"{}\" transform=\"translate({LEFT} {}) scale({} 1)\">",
@@ -162,20 +186,15 @@ fn marks_of(
     marks.push_str("</g>");
 }
 
-/// Lines at round times, with names.
-fn times(marks: &mut String, length_s: f64, bottom: f64) {
+/// Lines at round times, and their names.
+fn times((lines, names): (&mut String, &mut String), length_s: f64, bottom: f64) {
     let step = round_step(length_s / TICKS);
     let mut at = 0_u32;
     while f64::from(at) * step <= length_s * 1.000_001 {
         let time = f64::from(at) * step;
         let x = round(LEFT + time / length_s.max(f64::MIN_POSITIVE) * WIDTH);
-        let _ = write!(
-            marks,
-            "<path class=\"grid\" d=\"M{x} {TOP}V{}\"/><text x=\"{x}\" y=\"{}\">{}</text>",
-            bottom + 4.0,
-            bottom + 17.0,
-            seconds(time)
-        );
+        let _ = write!(lines, "<path class=\"grid\" d=\"M{x} {TOP}V{}\"/>", bottom + 4.0);
+        let _ = write!(names, "<text x=\"{x}\" y=\"{}\">{}</text>", bottom + 17.0, seconds(time));
         at += 1;
     }
 }
@@ -196,7 +215,7 @@ fn message_line(marks: &mut String, message: &MessageLine, height: f64) {
     let _ = write!(
         marks,
         "<g><path class=\"message\" d=\"M{from_x} {from_y}L{to_x} {to_y}\"/>\
-         <circle class=\"arrival\" cx=\"{to_x}\" cy=\"{to_y}\" r=\"2.5\"/>{title}</g>"
+         <path class=\"arrival\" d=\"M{to_x} {to_y}h0\"/>{title}</g>"
     );
 }
 
@@ -247,7 +266,7 @@ mod tests {
     #[test]
     fn the_largest_picture_has_less_than_300_kb() {
         let kinds = [MarkKind::Waiting, MarkKind::OtherCall, MarkKind::Collective];
-        for (ranks, cells) in [(64, 468), (30, 1000), (1, 1000)] {
+        for (ranks, cells) in [(64, 468), (30, 1000), (4, 7500), (1, 8000)] {
             // Each cell is another mark; some of them are wider, and have names.
             let marks = |rank: u32| {
                 let wide = (0..14).map(|at| mark(2 * at..2 * at + 2, kinds[at % 3]));

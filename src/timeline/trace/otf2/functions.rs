@@ -40,7 +40,7 @@ const ROLES: [(u8, &str); 9] = [
     ),
 ];
 
-/// The collective operations that return when they are done, by their numbers.
+/// The collective operations, by their numbers and under the names of the functions that return when they are done.
 const COLLECTIVES: [&str; 17] = [
     "MPI_Barrier",
     "MPI_Bcast",
@@ -66,16 +66,39 @@ fn without_suffix(function: &str) -> &str {
     function.strip_suffix("_c").unwrap_or(function)
 }
 
-/// The number of a collective operation that returns when it is done; none of any other function.
-pub(super) fn collective(function: &str) -> Option<u8> {
-    let place = COLLECTIVES.iter().position(|known| *known == without_suffix(function))?;
-    u8::try_from(place).ok()
+/// A function that is, or starts, a collective operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct CollectiveFunction {
+    /// The number of the operation.
+    pub(super) operation: u8,
+    /// Whether another call completes it.
+    pub(super) is_nonblocking: bool,
+}
+
+/// The collective operation of a function; none of any other one, and of one that only prepares an operation.
+pub(super) fn collective(function: &str) -> Option<CollectiveFunction> {
+    let blocking = blocking_form(function);
+    let place = COLLECTIVES.iter().position(|known| *known == blocking)?;
+    let is_nonblocking = blocking != without_suffix(function);
+    Some(CollectiveFunction { operation: u8::try_from(place).ok()?, is_nonblocking })
+}
+
+/// `MPI_Bcast` of `MPI_Ibcast`; any other function as it is, without the suffix of large counts.
+fn blocking_form(function: &str) -> String {
+    let function = without_suffix(function);
+    let after = function.strip_prefix("MPI_I").and_then(|rest| rest.split_at_checked(1));
+    match after {
+        Some((first, rest)) if first.chars().all(char::is_lowercase) => {
+            format!("MPI_{}{rest}", first.to_uppercase())
+        }
+        _ => function.to_owned(),
+    }
 }
 
 /// What a rank sent and what it received in a collective operation, in bytes: as far as the bytes that are counted on it say that,
 /// otherwise 0.
 pub(super) fn sent_and_received(function: &str, counted: u64, is_root: bool) -> (u64, u64) {
-    let is_received = match without_suffix(function) {
+    let is_received = match blocking_form(function).as_str() {
         // The message is counted on every rank.
         "MPI_Bcast" => !is_root,
         // What a rank gets from the root is counted.
@@ -132,13 +155,26 @@ mod tests {
     fn counted_bytes_were_sent_or_received() {
         assert_eq!(sent_and_received("MPI_Bcast", 8, true), (8, 0));
         assert_eq!(sent_and_received("MPI_Bcast_c", 8, false), (0, 8));
+        assert_eq!(sent_and_received("MPI_Ibcast_c", 8, false), (0, 8));
         assert_eq!(sent_and_received("MPI_Scatterv", 8, true), (0, 8));
         assert_eq!(sent_and_received("MPI_Reduce", 8, false), (8, 0));
     }
 
     #[test]
     fn collective_operations_have_the_numbers_of_otf2() {
-        let numbers = ["MPI_Barrier", "MPI_Allreduce_c", "MPI_Reduce_scatter_block", "MPI_Ibcast"];
-        assert_eq!(numbers.map(collective), [Some(0), Some(11), Some(16), None]);
+        let found =
+            |operation, is_nonblocking| Some(CollectiveFunction { operation, is_nonblocking });
+        for (function, expected) in [
+            ("MPI_Barrier", found(0, false)),
+            ("MPI_Allreduce_c", found(11, false)),
+            ("MPI_Reduce_scatter_block", found(16, false)),
+            ("MPI_Ibcast", found(1, true)),
+            ("MPI_Iallgatherv_c", found(7, true)),
+            ("MPI_Isend", None),
+            ("MPI_Bcast_init", None),
+            ("MPI_Init", None),
+        ] {
+            assert_eq!(collective(function), expected, "{function}");
+        }
     }
 }

@@ -6,9 +6,9 @@ use std::io;
 
 use gyan_results::{MessageDirection, TimelineCommunicator, TimelineKind};
 
-use super::functions::collective;
+use super::functions::{CollectiveFunction, collective};
 use crate::timeline::arrows::{Countable, Counted, in_stream};
-use crate::timeline::messages::{RankMessages, number};
+use crate::timeline::messages::{RankMessages, communicator, number};
 use crate::timeline::waits::TimedEvents;
 use crate::timeline::{Timelines, communicator_name, lost};
 
@@ -23,13 +23,23 @@ pub(super) struct ArchiveCommunicator {
     counted: Option<Counted>,
     /// How many collective operations each of its ranks has, by the rank in `MPI_COMM_WORLD`.
     collectives: HashMap<u32, u64>,
+    /// Which of those that every rank has were not seen to complete on some rank.
+    unfinished: HashSet<u64>,
 }
 
 /// One rank of a communicator.
 struct CommunicatorRank {
     world: u32,
     countable: Countable,
-    collectives: u64,
+    operations: OperationCount,
+}
+
+/// The collective operations of a rank on a communicator.
+#[derive(Clone, Default)]
+struct OperationCount {
+    all: u64,
+    /// How many there were before each that was not seen to complete.
+    unfinished: Vec<u64>,
 }
 
 /// The ranks of a communicator that are known so far.
@@ -47,7 +57,7 @@ impl PartialCommunicator {
     fn whole(self, reference: u32) -> ArchiveCommunicator {
         let every =
             |is: fn(&Countable) -> bool| self.ranks.values().all(|rank| is(&rank.countable));
-        let fewest = self.ranks.values().map(|rank| rank.collectives).min().unwrap_or(0);
+        let fewest = self.ranks.values().map(|rank| rank.operations.all).min().unwrap_or(0);
         let counted = if every(|countable| countable.from_start) {
             Some(Counted::FromStart(fewest))
         } else if every(|countable| countable.from_end) {
@@ -55,21 +65,27 @@ impl PartialCommunicator {
         } else {
             None
         };
+        let operations = || self.ranks.values().map(|rank| (rank.world, &rank.operations));
+        let unfinished = operations().flat_map(|(_, OperationCount { all, unfinished })| {
+            unfinished.iter().filter_map(|before| counted?.ordinal(*before, *all))
+        });
         ArchiveCommunicator {
             reference,
             counted,
-            ranks: self.ranks.values().map(|rank| rank.world).collect(),
-            collectives: self.ranks.values().map(|rank| (rank.world, rank.collectives)).collect(),
+            ranks: operations().map(|(rank, _)| rank).collect(),
+            collectives: operations().map(|(rank, operations)| (rank, operations.all)).collect(),
+            unfinished: unfinished.collect(),
             name: self.name,
         }
     }
 }
 
 impl ArchiveCommunicator {
-    /// Whether all ranks have a collective operation of a rank, which had `before` of them before it.
+    /// Whether all ranks have a whole collective operation of a rank, which had `before` of them before it.
     pub(super) fn is_of_all(&self, rank: u32, before: u64) -> bool {
         let all = self.collectives.get(&rank).copied().unwrap_or(0);
-        self.counted.is_some_and(|counted| counted.ordinal(before, all).is_some())
+        let ordinal = self.counted.and_then(|counted| counted.ordinal(before, all));
+        ordinal.is_some_and(|ordinal| !self.unfinished.contains(&ordinal))
     }
 }
 
@@ -94,28 +110,37 @@ impl RankKnowledge {
     fn new(run: &Timelines, rank: &TimedEvents) -> RankKnowledge {
         let TimedEvents { header, events, .. } = *rank;
         let mut all = RankKnowledge::default();
-        let collectives: Vec<bool> =
-            header.functions.iter().map(|name| collective(name).is_some()).collect();
-        let mut counts: HashMap<u16, u64> = HashMap::new();
+        let collectives: Vec<Option<CollectiveFunction>> =
+            header.functions.iter().map(|name| collective(name)).collect();
+        let completed: HashSet<usize> =
+            rank.messages.other_operations.iter().map(|(begun_in, _)| *begun_in).collect();
+        // By the number of the communicator.
+        let mut counts: HashMap<u64, OperationCount> = HashMap::new();
         let mut called: BTreeSet<u16> = BTreeSet::new();
-        for event in events {
+        for (at, event) in events.iter().enumerate() {
             let TimelineKind::Call(function) = event.kind else { continue };
             called.insert(function);
-            if collectives.get(usize::from(function)).copied().unwrap_or(false) {
-                *counts.entry(event.communicator).or_default() += 1;
+            let of = collectives.get(usize::from(function)).copied().flatten();
+            if let (Some(of), Some((number, _))) = (of, communicator(header, event)) {
+                let count = counts.entry(number).or_default();
+                if of.is_nonblocking && !completed.contains(&at) {
+                    count.unfinished.push(count.all);
+                }
+                count.all += 1;
             }
         }
         let name = |function: u16| header.functions.get(usize::from(function)).cloned();
         all.functions = called.into_iter().filter_map(name).collect();
         all.phases = header.phases.iter().filter(|name| !name.is_empty()).cloned().collect();
         let countable = Countable::new(header, lost(header, events));
-        for (at, known) in (1..).zip(&header.communicators) {
+        for known in &header.communicators {
             let (Some(number), Some(rank)) = (known.number.as_deref().and_then(number), known.rank)
             else {
                 continue;
             };
-            let collectives = counts.get(&at).copied().unwrap_or(0);
-            let own = CommunicatorRank { world: header.rank, countable, collectives };
+            // A rank may have met it twice: the first time has all of them.
+            let operations = counts.remove(&number).unwrap_or_default();
+            let own = CommunicatorRank { world: header.rank, countable, operations };
             all.communicators.push((number, rank, own, known.clone()));
         }
         all.messages(run, rank.messages);
@@ -181,10 +206,7 @@ impl JobKnowledge {
                     ranks: BTreeMap::new(),
                 };
                 let known = partial.entry(number).or_insert_with(fresh);
-                // A rank may have met it twice.
-                let before = known.ranks.get(&rank).map_or(0, |before| before.collectives);
-                let collectives = own.collectives + before;
-                known.ranks.insert(rank, CommunicatorRank { collectives, ..own });
+                known.ranks.entry(rank).or_insert(own);
             }
             // Only one rank sends a stream.
             all.sizes.extend(part.sizes);
@@ -251,7 +273,8 @@ mod tests {
     fn partial(ranks: &[(u32, u64)], from_start: bool, from_end: bool) -> PartialCommunicator {
         let countable = Countable { from_start, from_end };
         let rank = |&(rank, collectives): &(u32, u64)| {
-            (rank, CommunicatorRank { world: 10 + rank, countable, collectives })
+            let operations = OperationCount { all: collectives, unfinished: Vec::new() };
+            (rank, CommunicatorRank { world: 10 + rank, countable, operations })
         };
         let ranks = ranks.iter().map(rank).collect();
         PartialCommunicator { name: String::new(), size: 3, ranks }
@@ -275,5 +298,18 @@ mod tests {
         assert_eq!(of_all(true, false), [true, true, false, false, false]);
         assert_eq!(of_all(false, true), [false, false, false, true, true]);
         assert_eq!(of_all(false, false), [false; 5]);
+    }
+
+    #[test]
+    fn an_operation_that_did_not_complete_on_a_rank_is_left_out_on_all() {
+        let of_all = |from_start, from_end| {
+            let mut known = partial(&[(0, 3), (1, 2), (2, 5)], from_start, from_end);
+            known.ranks.get_mut(&0).unwrap().operations.unfinished.push(1);
+            let known = known.whole(0);
+            (0..5).map(|before| known.is_of_all(12, before)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_all(true, false), [true, false, false, false, false]);
+        // The second of three is the last but one.
+        assert_eq!(of_all(false, true), [false, false, false, false, true]);
     }
 }

@@ -80,6 +80,8 @@ library_functions! {
     irecv = "OTF2_EvtWriter_MpiIrecv"(writer: Handle, attributes: Handle, time: u64, sender: u32, communicator: u32, tag: u32, bytes: u64, request: u64) -> c_int;
     collective_begin = "OTF2_EvtWriter_MpiCollectiveBegin"(writer: Handle, attributes: Handle, time: u64) -> c_int;
     collective_end = "OTF2_EvtWriter_MpiCollectiveEnd"(writer: Handle, attributes: Handle, time: u64, operation: u8, communicator: u32, root: u32, sent: u64, received: u64) -> c_int;
+    collective_request = "OTF2_EvtWriter_NonBlockingCollectiveRequest"(writer: Handle, attributes: Handle, time: u64, request: u64) -> c_int;
+    collective_complete = "OTF2_EvtWriter_NonBlockingCollectiveComplete"(writer: Handle, attributes: Handle, time: u64, operation: u8, communicator: u32, root: u32, sent: u64, received: u64, request: u64) -> c_int;
     clock = "OTF2_GlobalDefWriter_WriteClockProperties"(writer: Handle, resolution: u64, offset: u64, length: u64, realtime: u64) -> c_int;
     paradigm = "OTF2_GlobalDefWriter_WriteParadigm"(writer: Handle, paradigm: u8, name: u32, class: u8) -> c_int;
     text = "OTF2_GlobalDefWriter_WriteString"(writer: Handle, number: u32, text: Text) -> c_int;
@@ -233,14 +235,24 @@ pub(super) enum ArchiveEvent {
         request: Option<u64>,
     },
     CollectiveBegin,
-    CollectiveEnd {
-        operation: u8,
-        communicator: u32,
-        root: u32,
-        /// In bytes; 0 where it is not known.
-        sent: u64,
-        received: u64,
+    CollectiveEnd(ArchiveOperation),
+    CollectiveRequested {
+        request: u64,
     },
+    CollectiveCompleted {
+        operation: ArchiveOperation,
+        request: u64,
+    },
+}
+
+/// A collective operation: its number, and what it sent and received in bytes, 0 where that is not known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct ArchiveOperation {
+    pub(super) operation: u8,
+    pub(super) communicator: u32,
+    pub(super) root: u32,
+    pub(super) sent: u64,
+    pub(super) received: u64,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -388,7 +400,8 @@ impl ArchiveFile {
                 requested_event(OtfFunctions::irecv, &message, request)
             }
             ArchiveEvent::CollectiveBegin => functions.collective_begin(writer, null_mut(), time),
-            ArchiveEvent::CollectiveEnd { operation, communicator, root, sent, received } => {
+            ArchiveEvent::CollectiveEnd(of) => {
+                let ArchiveOperation { operation, communicator, root, sent, received } = of;
                 functions.collective_end(
                     writer,
                     null_mut(),
@@ -398,6 +411,23 @@ impl ArchiveFile {
                     root,
                     sent,
                     received,
+                )
+            }
+            ArchiveEvent::CollectiveRequested { request } => {
+                functions.collective_request(writer, null_mut(), time, request)
+            }
+            ArchiveEvent::CollectiveCompleted { operation: of, request } => {
+                let ArchiveOperation { operation, communicator, root, sent, received } = of;
+                functions.collective_complete(
+                    writer,
+                    null_mut(),
+                    time,
+                    operation,
+                    communicator,
+                    root,
+                    sent,
+                    received,
+                    request,
                 )
             }
         }

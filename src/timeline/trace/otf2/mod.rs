@@ -129,7 +129,7 @@ impl Timelines {
             ranks.push(WrittenRank { rank, host, locations });
             Ok(())
         };
-        let events = self.each_rank(|rank| RankRecord::new(&references, rank), put)?;
+        let events = self.each_rank(None, |rank| RankRecord::new(&references, rank), put)?;
         let unknown_communicators = references.knowledge.incomplete;
         let definitions = references.definitions(&ranks, &self.hosts, length);
         Ok((WrittenArchive { events, unknown_communicators }, definitions))

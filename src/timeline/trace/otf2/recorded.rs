@@ -8,7 +8,7 @@ use gyan_results::TimelinePeer;
 use super::super::{MessagePart, PHASES, Slice, SliceMessage, TraceWriter, Track};
 use super::ArchiveReferences;
 use super::functions::{collective, sent_and_received};
-use super::library::{ArchiveEvent, ArchiveMessage, UNDEFINED};
+use super::library::{ArchiveEvent, ArchiveMessage, ArchiveOperation, UNDEFINED};
 
 /// The events of one rank.
 pub(super) struct RankRecord<'a> {
@@ -21,6 +21,8 @@ pub(super) struct RankRecord<'a> {
     phases: Vec<RecordedPhase>,
     /// How many collective operations there were so far, by communicator.
     collectives: HashMap<u64, u64>,
+    /// Those that were started and have not completed yet, by request.
+    started: HashMap<u64, ArchiveOperation>,
 }
 
 struct RecordedCall {
@@ -55,6 +57,7 @@ impl<'a> RankRecord<'a> {
             lanes: BTreeMap::new(),
             phases: Vec::new(),
             collectives: HashMap::new(),
+            started: HashMap::new(),
         }
     }
 
@@ -92,7 +95,7 @@ impl<'a> RankRecord<'a> {
 
     /// The events of a collective operation that all ranks of its communicator have.
     fn collective(&mut self, slice: &Slice, call: &mut RecordedCall) {
-        let Some(operation) = collective(slice.name) else { return };
+        let Some(function) = collective(slice.name) else { return };
         let number = slice.communicator.and_then(|communicator| communicator.number);
         let known = number.and_then(|number| self.job.knowledge.communicators.get(&number));
         let (Some(number), Some(communicator)) = (number, known) else { return };
@@ -107,14 +110,20 @@ impl<'a> RankRecord<'a> {
         };
         let is_root = communicator.ranks.get(root as usize) == Some(&self.rank);
         let (sent, received) = sent_and_received(slice.name, slice.bytes, is_root);
-        call.first.push(ArchiveEvent::CollectiveBegin);
-        call.last.push(ArchiveEvent::CollectiveEnd {
-            operation,
+        let operation = ArchiveOperation {
+            operation: function.operation,
             communicator: communicator.reference,
             root,
             sent,
             received,
-        });
+        };
+        if !function.is_nonblocking {
+            call.first.push(ArchiveEvent::CollectiveBegin);
+            call.last.push(ArchiveEvent::CollectiveEnd(operation));
+        } else if let Some(request) = slice.started {
+            call.first.push(ArchiveEvent::CollectiveRequested { request });
+            self.started.insert(request, operation);
+        }
     }
 
     /// The locations of the rank, the first of which stands for it.
@@ -184,7 +193,10 @@ impl TraceWriter for RankRecord<'_> {
         }
     }
 
-    /// Variables are not in an archive.
+    fn has_values(&self) -> bool {
+        false
+    }
+
     fn value(&mut self, _track: &Track, _ns: u64, _value: f64) {}
 
     fn slice(&mut self, slice: &Slice) {
@@ -199,6 +211,11 @@ impl TraceWriter for RankRecord<'_> {
         let (first, last) = (Vec::new(), Vec::new());
         let mut call = RecordedCall { begun_ns, ended_ns, region, called_at, first, last };
         self.collective(slice, &mut call);
+        for request in &slice.completed {
+            if let Some(operation) = self.started.remove(request) {
+                call.last.push(ArchiveEvent::CollectiveCompleted { operation, request: *request });
+            }
+        }
         for message in &slice.messages {
             self.message(message, &mut call);
         }
