@@ -436,6 +436,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn ns(seconds: f64) -> u64 {
         (seconds * 1e9).round() as u64
     }
@@ -457,7 +458,7 @@ mod tests {
                     1 => program.collective(BCAST, root),
                     2 => program.collective(REDUCE, root),
                     kind => {
-                        program.message(root, (root + random.usize(1..ranks)) % ranks, kind == 3)
+                        program.message(root, (root + random.usize(1..ranks)) % ranks, kind == 3);
                     }
                 }
             }
