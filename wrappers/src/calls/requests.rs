@@ -11,8 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::mpi::functions::Function;
-use crate::mpi::handles::position;
-use crate::sys::lookup::spread;
+use crate::sys::lookup::{position, spread};
 
 /// How many operations are kept.
 const SLOTS: usize = 256;

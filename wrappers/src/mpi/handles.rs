@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use std::num::NonZeroU8;
 
 use crate::mpi::abi::{Bind, Constant, Library, inquiry};
+use crate::sys::lookup::position;
 use crate::sys::peek::{element, word};
 
 /// The kind of handle at an address.
@@ -96,28 +97,6 @@ impl ArgumentPosition {
         other: Option<ArgumentPosition>,
     ) -> Option<ArgumentPosition> {
         if one.is_some() { one } else { other }
-    }
-}
-
-/// The position of the argument with this name.
-pub(crate) const fn position(names: &[&str], wanted: &str) -> Option<usize> {
-    let mut at = 0;
-    let mut rest = names;
-    while let [name, others @ ..] = rest {
-        if is_same(name.as_bytes(), wanted.as_bytes()) {
-            return Some(at);
-        }
-        rest = others;
-        at += 1;
-    }
-    None
-}
-
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    match (one, other) {
-        ([], []) => true,
-        ([first, one @ ..], [same, other @ ..]) => *first == *same && is_same(one, other),
-        _ => false,
     }
 }
 

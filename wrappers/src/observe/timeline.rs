@@ -23,11 +23,11 @@ use crate::calls::addresses::{self, Map};
 use crate::calls::containment::contain;
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Function, functions};
-use crate::mpi::handles::{ArgumentPosition, Arguments, Kind, Language, position};
+use crate::mpi::handles::{ArgumentPosition, Arguments, Kind, Language};
 use crate::sys::alloc;
 use crate::sys::cells::Gauge;
 use crate::sys::clock;
-use crate::sys::lookup::spread;
+use crate::sys::lookup::{position, spread};
 use crate::sys::ring::Rings;
 
 /// Further communicators have no number.

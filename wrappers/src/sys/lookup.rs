@@ -168,6 +168,28 @@ impl<T: Sync + 'static> Bucket<T> {
     }
 }
 
+/// The position of a name among several.
+pub(crate) const fn position(names: &[&str], wanted: &str) -> Option<usize> {
+    let mut at = 0;
+    let mut rest = names;
+    while let [name, others @ ..] = rest {
+        if is_same(name.as_bytes(), wanted.as_bytes()) {
+            return Some(at);
+        }
+        rest = others;
+        at += 1;
+    }
+    None
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [same, other @ ..]) => *first == *same && is_same(one, other),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
