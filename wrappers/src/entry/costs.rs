@@ -101,7 +101,6 @@ measured! {
     moves! { (a Handle b Int c Datatype d Int e Int f Comm g Handle) message (b c d f) }; counted
 }
 
-const BATCHES: u32 = 6;
 const COUNTED: u32 = 256;
 const CLOCKS: u32 = 64;
 const TIMED: u32 = 24;
@@ -145,8 +144,8 @@ pub(crate) fn costs() -> Costs {
     let from_fortran = fortran(&moving, address);
     // Most of the functions written by hand read a clock, and the processor does nothing else beside that.
     let reads_clock = || black_box(clock::of_kernel)();
-    let clock = least_of(CLOCKS, || _ = reads_clock());
-    let by_hand = least_of(CLOCKS, || {
+    let clock = clock::least_of(CLOCKS, || _ = reads_clock());
+    let by_hand = clock::least_of(CLOCKS, || {
         by_hand::counted(NO_FUNCTION, InFortran::enter, InFortran::aside, reads_clock);
     });
     let scoped = least(COUNTED, changes, || ());
@@ -179,7 +178,7 @@ pub(crate) fn costs() -> Costs {
         between: (between(address) - bare).max(0.0),
         // With several threads, none is timed.
         gap: if gate::is_alone_in_program() {
-            (0..BATCHES).map(|_| gaps()).fold(f64::INFINITY, f64::min)
+            (0..clock::BATCHES).map(|_| gaps()).fold(f64::INFINITY, f64::min)
         } else {
             0.0
         },
@@ -201,7 +200,7 @@ fn fortran(way: &Measured, nothing: Address) -> f64 {
     let zero = &raw const zero as usize;
     let mut error: Int = 0;
     let error = &raw mut error as usize;
-    least_of(COUNTED, || {
+    clock::least_of(COUNTED, || {
         black_box(way.from_fortran)(zero, zero, zero, zero, zero, zero, zero, error);
     })
 }
@@ -212,11 +211,11 @@ fn message(wrapped: Called) -> Option<f64> {
     let world = communicators::world().filter(|_| ledger::counts_peers())?;
     let rank = u32::try_from(inquiry()?.rank(world)?).ok()?;
     let to = Int::try_from(rank).ok()?;
-    let ticks = least_of(COUNTED, || {
+    let ticks = clock::least_of(COUNTED, || {
         // No datatype is 0, and none is asked about where there are no elements.
         black_box(wrapped)(0, 0, Datatype(0), to, 0, Comm(world), 0);
     });
-    gate::ledger().not_sent(rank, u64::from(BATCHES * COUNTED));
+    gate::ledger().not_sent(rank, u64::from(clock::BATCHES * COUNTED));
     Some(ticks)
 }
 
@@ -231,26 +230,14 @@ fn between(nothing: Address) -> f64 {
         };
         (0..TIMED).map(ticks).sum::<u64>() as f64 / f64::from(TIMED)
     };
-    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+    (0..clock::BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
 /// Ticks of a call of `function`, to nobody.
 fn least(calls: u32, function: Called, before: impl Fn()) -> f64 {
     let function = black_box(function);
-    least_of(calls, || {
+    clock::least_of(calls, || {
         before();
         to_nobody(function);
     })
-}
-
-/// Ticks of a call: the minimum over some batches, which excludes other activity of the machine.
-fn least_of(calls: u32, call: impl Fn()) -> f64 {
-    let batch = || {
-        let begun = clock::now();
-        for _ in 0..calls {
-            call();
-        }
-        clock::now().wrapping_sub(begun) as f64 / f64::from(calls)
-    };
-    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }

@@ -174,33 +174,23 @@ pub(crate) unsafe fn begin(memory: *mut u8, bytes: usize, rings: usize, null_req
 
 /// Learns what the event of a call costs, by calls that were not made and are forgotten.
 fn measure() {
-    const BATCHES: usize = 8;
-    const CALLS_MEASURED: u64 = 64;
+    const CALLS_MEASURED: u32 = 64;
     const SEND: TimelineArguments =
         TimelineArguments::new("", &["dest", "tag"], &["Int", "Int"], false, false);
     // SAFETY: the program passes nothing, but these are two integers.
     let arguments = unsafe { Arguments::new(Language::C, &[0, 0]) };
-    let batch = |_| {
-        let begun = clock::now();
-        for ended in 0..CALLS_MEASURED {
-            let called = CallTimes { function: Function(0), caller: 0, begun: 0, ended };
-            let call = CallRecord {
-                at: &SEND,
-                arguments: &arguments,
-                called,
-                succeeded: true,
-                bytes: 0,
-                is_alone: true,
-                thread: 0,
-                before: None,
-            };
-            std::hint::black_box(&call).leave_events();
-        }
-        clock::now().saturating_sub(begun)
+    let called = CallTimes { function: Function(0), caller: 0, begun: 0, ended: 1 };
+    let call = CallRecord {
+        at: &SEND,
+        arguments: &arguments,
+        called,
+        succeeded: true,
+        bytes: 0,
+        is_alone: true,
+        thread: 0,
+        before: None,
     };
-    // The first ones are slow, and the system may do something else during another one.
-    let least = (0..BATCHES).map(batch).min().unwrap_or(0);
-    let ticks = least as f64 / CALLS_MEASURED as f64;
+    let ticks = clock::least_of(CALLS_MEASURED, || std::hint::black_box(&call).leave_events());
     EVENT.set(ticks + 2.0 * clock::reading());
     EVENTS.forget();
 }
