@@ -365,7 +365,6 @@ pub(super) unsafe fn recorded(entry: &Entry, words: &[usize], messages: Option<U
         result
     };
     let ledger = ledger::alone();
-    ledger.came_in_words(false);
     let call = RecordedCall { entry, arguments: &arguments, caller };
     call.forward(inside, ledger, true, next, |ledger| entry.moved(arguments, ledger))
 }
