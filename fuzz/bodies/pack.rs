@@ -68,7 +68,7 @@ fn refused_or_read(path: &Path) -> Vec<String> {
     let mut reader = RankReader::default();
     pack.lost().for_each(|(_, why)| one_line(why));
     for frame in 0..pack.frames() {
-        pack.each_in(frame, |_, line| match line.profile() {
+        pack.each_in(frame, |_, line| match line.profile(&[]) {
             Ok(profile) => read.push(text(&profile)),
             Err(why) => {
                 one_line(&why);

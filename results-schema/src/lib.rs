@@ -67,6 +67,7 @@ mod values;
 mod variables;
 mod waiting;
 mod watch;
+mod without;
 mod write;
 
 pub use addresses::{Address, LoadedObject, Stack};
@@ -126,8 +127,8 @@ pub use queues::{OnRank, Quantity, QueueRow, QueueSource};
 pub use ranges::Ranges;
 pub use rank::RankProfile;
 pub use read::{
-    ReadError, Whose, parse_rank, parse_summary, read_rank, read_rank_part, read_summary,
-    read_tuning, read_variables,
+    ReadError, Whose, parse_rank, parse_rank_without, parse_summary, read_rank, read_rank_part,
+    read_rank_without, read_summary, read_tuning, read_variables,
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::alike::Alike;
 use crate::regular::read_regular;
+use crate::without::Without;
 use crate::{
     End, Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning,
     VARIABLES_SCHEMA, Variables,
@@ -80,8 +81,32 @@ pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
     parse_rank_with(&mut Alike::default(), bytes)
 }
 
+/// As [`read_rank`], but the fields with these names, each a list or optional, are empty: that takes far less time.
+///
+/// # Errors
+/// As for [`read_rank`]; what is left out is not checked.
+pub fn read_rank_without(path: &Path, left_out: &[&str]) -> Result<RankProfile, ReadError> {
+    parse_rank_without(&read_regular(path)?, left_out)
+}
+
+/// The same for the content of the file.
+///
+/// # Errors
+/// As for [`read_rank_without`].
+pub fn parse_rank_without(bytes: &[u8], left_out: &[&str]) -> Result<RankProfile, ReadError> {
+    let mut text = serde_json::Deserializer::from_slice(bytes);
+    let profile = parse_by(bytes, RANK_SCHEMA, || {
+        let profile = RankProfile::deserialize(Without { inner: &mut text, left_out })?;
+        text.end().map(|()| profile)
+    })?;
+    checked(&mut Alike::default(), profile)
+}
+
 pub(crate) fn parse_rank_with(alike: &mut Alike, bytes: &[u8]) -> Result<RankProfile, ReadError> {
-    let mut profile: RankProfile = parse(bytes, RANK_SCHEMA)?;
+    checked(alike, parse(bytes, RANK_SCHEMA)?)
+}
+
+fn checked(alike: &mut Alike, mut profile: RankProfile) -> Result<RankProfile, ReadError> {
     let damaged = || ReadError::Damaged("names of variables are not listed as gyan does".into());
     alike.unfold(&mut profile.pvars).ok_or_else(damaged)?;
     check_rank(profile.rank, profile.size)?;
@@ -190,13 +215,21 @@ pub(crate) fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     known: &'static str,
 ) -> Result<T, ReadError> {
+    parse_by(bytes, known, || serde_json::from_slice(bytes))
+}
+
+fn parse_by<T>(
+    bytes: &[u8],
+    known: &'static str,
+    read: impl FnOnce() -> serde_json::Result<T>,
+) -> Result<T, ReadError> {
     // Parses only the header first: the rest of a newer file may well not parse. That scans the whole file,
     // unless it begins as gyan writes it.
     if !begins_with_schema(bytes, known) {
         let header: Header = serde_json::from_slice(bytes).map_err(|error| damage(&error))?;
         check_schema(&header.schema, known)?;
     }
-    serde_json::from_slice(bytes).map_err(|error| damage(&error))
+    read().map_err(|error| damage(&error))
 }
 
 fn begins_with_schema(bytes: &[u8], known: &str) -> bool {
@@ -248,6 +281,20 @@ mod tests {
 
     fn read(text: &str) -> ReadError {
         parse::<RankProfile>(text.as_bytes(), RANK_SCHEMA).unwrap_err()
+    }
+
+    #[test]
+    fn a_profile_is_read_without_some_of_its_fields_and_what_is_wrong_with_it_is_said() {
+        let text = include_bytes!("../examples/rank.json");
+        let whole = parse_rank(text).unwrap();
+        assert_eq!(parse_rank_without(text, &[]).unwrap(), whole);
+        let part = parse_rank_without(text, &["pvars", "peers"]).unwrap();
+        assert!(!whole.pvars.is_empty() && whole.peers.is_some());
+        assert_eq!(part, RankProfile { pvars: Vec::new(), peers: None, ..whole });
+        let truncated = parse_rank_without(&text[..text.len() / 2], &["pvars"]);
+        assert!(matches!(truncated, Err(ReadError::Truncated { .. })), "{truncated:?}");
+        let more = [&text[..], b"{"].concat();
+        assert!(matches!(parse_rank_without(&more, &["pvars"]), Err(ReadError::Damaged(_))));
     }
 
     #[test]

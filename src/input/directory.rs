@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use gyan_results::{
     CrashSeen, Doing, EndedFrom, Ending, FrameNow, LiveFile, LiveRank, RankDoing, RankProfile,
     RankReader, ReadError, SUMMARY_FILE, Summary, Whose, is_live_file_name, rank_file_name,
-    rank_of_file_name, read_rank, read_summary,
+    rank_of_file_name, read_rank, read_rank_without, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -376,10 +376,19 @@ impl Directory {
 
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
+        self.read_without(file, &[])
+    }
+
+    /// The same without fields that nobody asks for, as of [`read_rank_without`].
+    pub(crate) fn read_without(
+        &self,
+        file: RankFile,
+        left_out: &[&str],
+    ) -> Result<RankProfile, String> {
         if let Some(at) = file.live {
             return self.read_live(at, file);
         }
-        let profile = read_rank(&self.profile_of(file)).map_err(why)?;
+        let profile = read_rank_without(&self.profile_of(file), left_out).map_err(why)?;
         check(file.rank, &profile).map(|()| profile)
     }
 

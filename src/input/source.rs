@@ -137,14 +137,21 @@ impl Source {
     }
 
     /// Each profile of a part, in the order of the ranks.
-    fn each_in(&self, part: usize, mut take: impl FnMut(&str, Read)) {
+    fn each_in(&self, part: usize, take: impl FnMut(&str, Read)) {
+        self.each_without(part, &[], take);
+    }
+
+    /// The same without fields that nobody asks for, as of [`gyan_results::read_rank_without`].
+    fn each_without(&self, part: usize, left_out: &[&str], mut take: impl FnMut(&str, Read)) {
         match self {
             Source::Directory(directory) => {
                 for &file in directory.files.chunks(PART).nth(part).unwrap_or_default() {
-                    take(&directory.name(file), directory.read(file));
+                    take(&directory.name(file), directory.read_without(file, left_out));
                 }
             }
-            Source::Pack(pack) => pack.each_in(part, |name, text| take(name, text.profile())),
+            Source::Pack(pack) => {
+                pack.each_in(part, |name, text| take(name, text.profile(left_out)))
+            }
         }
     }
 
@@ -389,25 +396,29 @@ impl Source {
         }
     }
 
-    /// All profiles with their names, in the order of the ranks, read by this thread.
-    pub(crate) fn all(&self) -> Vec<(String, Read)> {
+    /// All profiles with their names, in the order of the ranks, read by this thread. `left_out`: fields that are not read, as of
+    /// [`gyan_results::read_rank_without`].
+    pub(crate) fn all(&self, left_out: &[&str]) -> Vec<(String, Read)> {
         let mut profiles = Vec::with_capacity(self.len());
         for part in 0..self.parts() {
-            self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+            let take = |name: &str, profile| profiles.push((name.to_owned(), profile));
+            self.each_without(part, left_out, take);
         }
         profiles.extend(self.lost().map(|(name, why)| (name.to_owned(), Err(why.to_owned()))));
         profiles
     }
 
     /// Each profile with its name, in the order of the ranks, read on all cores while others are taken; stops at an
-    /// error.
+    /// error. `left_out`: as of [`all`](Self::all).
     pub(crate) fn in_order<E>(
         &self,
+        left_out: &[&str],
         mut take: impl FnMut(&str, Read) -> Result<(), E>,
     ) -> Result<(), E> {
         let read = |&part: &usize| {
             let mut profiles = Vec::new();
-            self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+            let take = |name: &str, profile| profiles.push((name.to_owned(), profile));
+            self.each_without(part, left_out, take);
             profiles
         };
         let parts: Vec<usize> = (0..self.parts()).collect();

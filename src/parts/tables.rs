@@ -26,9 +26,15 @@ pub(crate) struct RankTable {
     pub(crate) about: &'static str,
     /// The columns other than the keys.
     columns: &'static [Column],
+    /// What its rows are made of, of [`FIELDS`].
+    reads: &'static [&'static str],
     /// The rows of a profile, without the keys.
     rows: fn(&RankProfile, &mut TakeRow) -> io::Result<()>,
 }
+
+/// The fields that most of a profile is made of.
+const FIELDS: [&str; 8] =
+    ["calls", "message_times", "peers", "phases", "pvars", "series", "sites", "waiting"];
 
 /// The one that is exported when none is named.
 pub(crate) const VARIABLES: &str = "variables";
@@ -64,15 +70,16 @@ const OBJECT: Column =
 const PHASE: Column = required("phase", Kind::Text)
     .about("name of the phase of the program; (outside) for what is in no phase");
 
-/// Makes [`TABLES`] of a row each: `name: type of a row, what a row is, the rows of a profile;`.
+/// Makes [`TABLES`] of a row each: `name [fields that it reads]: type of a row, what a row is, the rows of a profile;`.
 macro_rules! tables {
     ($(
-        $name:tt: $row:ty, $what:literal, |$profile:ident| $rows:expr;
+        $name:tt [$($reads:literal)*]: $row:ty, $what:literal, |$profile:ident| $rows:expr;
     )+) => {
         &[$(RankTable {
             name: $name,
             about: $what,
             columns: <$row>::COLUMNS,
+            reads: &[$($reads),*],
             rows: |$profile, take| each($rows, take),
         }),+]
     };
@@ -80,34 +87,40 @@ macro_rules! tables {
 
 /// Every table, in the order of the manual.
 pub(crate) const TABLES: &[RankTable] = tables! {
-    "ranks": RankProfile, "rank", |profile| [profile];
-    CALLS: Call, "rank and function that it called", |profile| &profile.calls;
-    "times": (&Call, HistogramBar),
+    "ranks" []: RankProfile, "rank", |profile| [profile];
+    CALLS ["calls"]: Call, "rank and function that it called", |profile| &profile.calls;
+    "times" ["calls"]: (&Call, HistogramBar),
         "rank, function and bar of the histogram of how long its calls took",
         |profile| profile.calls.iter().flat_map(times);
-    "sizes": SizeBar, "rank, function and bar of the histogram of how many bytes its calls moved",
+    "sizes" ["calls"]: SizeBar, "rank, function and bar of the histogram of how many bytes its calls moved",
         |profile| profile.calls.iter().flat_map(sizes);
-    "peers": (&str, &PeerTraffic), "rank, peer and way in which data gets there",
+    "peers" ["peers"]: (&str, &PeerTraffic), "rank, peer and way in which data gets there",
         |profile| profile.peers.iter().flat_map(peers);
-    "sites": (&Site, &Sites), "rank, function and place in the program that called it",
+    "sites" ["sites"]: (&Site, &Sites), "rank, function and place in the program that called it",
         |profile| profile.sites.iter().flat_map(sites);
-    "waiting": (&Waiting, u64, u64),
+    "waiting" ["waiting"]: (&Waiting, u64, u64),
         "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
-    "message_times": TimedMessage,
+    "message_times" ["message_times"]: TimedMessage,
         "rank and message that it timed, sent or received",
         |profile| profile.message_times.iter().flat_map(message_times);
-    VARIABLES: (&Pvar, Element, Readings), "rank, performance variable, object and element",
+    VARIABLES ["pvars"]: (&Pvar, Element, Readings), "rank, performance variable, object and element",
         |profile| profile.pvars.iter().flat_map(elements);
-    "series": SeriesInterval,
+    "series" ["series" "pvars"]: SeriesInterval,
         "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
         |profile| intervals(profile);
-    "phases": Phase, "rank and phase of the program", |profile| &profile.phases;
-    "phase_calls": (&Phase, &Call), "rank, phase of the program and function that was called in it",
+    "phases" ["phases"]: Phase, "rank and phase of the program", |profile| &profile.phases;
+    "phase_calls" ["phases"]: (&Phase, &Call), "rank, phase of the program and function that was called in it",
         |profile| profile.phases.iter().flat_map(phase_calls);
 };
 
 impl RankTable {
+    /// The fields of a profile that none of the tables reads.
+    pub(crate) fn left_out<'t>(tables: impl Iterator<Item = &'t RankTable>) -> Vec<&'static str> {
+        let read: Vec<&str> = tables.flat_map(|table| table.reads).copied().collect();
+        FIELDS.into_iter().filter(|field| !read.contains(field)).collect()
+    }
+
     /// With the keys.
     pub(crate) fn columns(&self) -> Vec<Column> {
         [&[JOB, RANK], self.columns, &[HOST]].concat()
@@ -453,6 +466,40 @@ mod tests {
     use super::*;
     use crate::parts::{PARTS, TIMELINE_TABLE};
     use crate::timeline::TimelineCall;
+
+    /// The rows of a table, in words.
+    fn rows(table: &RankTable, profile: &RankProfile) -> Vec<String> {
+        let mut rows = Vec::new();
+        let take = &mut |row: &[Value]| {
+            rows.push(format!("{row:?}"));
+            Ok(())
+        };
+        table.rows(profile, take).unwrap();
+        rows
+    }
+
+    #[test]
+    fn a_table_is_the_same_without_what_it_does_not_read() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut profiles = vec![root.join("results-schema/examples/rank.json")];
+        for directory in fs::read_dir(root.join("tests/fixtures")).unwrap() {
+            profiles.push(directory.unwrap().path().join("rank-000000.json"));
+        }
+        profiles.retain(|profile| profile.exists());
+        assert!(profiles.len() > 5, "{profiles:?}");
+        for path in profiles {
+            let whole = gyan_results::read_rank(&path).unwrap();
+            for table in TABLES {
+                let left_out = RankTable::left_out([table].into_iter());
+                let part = gyan_results::read_rank_without(&path, &left_out).unwrap();
+                let place = format!("{} of {}", table.name, path.display());
+                assert_eq!(rows(table, &part), rows(table, &whole), "{place}");
+                assert!(left_out.len() + table.reads.len() == FIELDS.len(), "{place}");
+            }
+            let part = gyan_results::read_rank_without(&path, &FIELDS).unwrap();
+            assert!(part.calls.is_empty() && part.sites.is_none(), "they are left out");
+        }
+    }
 
     #[test]
     fn every_row_has_a_cell_for_each_column() {

@@ -11,7 +11,7 @@ use crate::document::plural;
 use crate::error::Error;
 use crate::format::TableFormat;
 use crate::input::source::Source;
-use crate::parts::ReportInput;
+use crate::parts::{RankTable, ReportInput};
 use crate::timeline::Timelines;
 
 pub(super) fn export(
@@ -78,7 +78,8 @@ impl OneRun<'_> {
         if of_ranks.is_empty() {
             return Ok(profiles);
         }
-        self.source.in_order(|name, profile| match profile {
+        let left_out = RankTable::left_out(of_ranks.iter().map(|(table, _)| *table));
+        self.source.in_order(&left_out, |name, profile| match profile {
             Ok(profile) => {
                 profiles += 1;
                 let mut tables = of_ranks.iter_mut();

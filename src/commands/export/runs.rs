@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::format::TableFormat;
 use crate::input::runs;
 use crate::input::source::Source;
-use crate::parts::ReportInput;
+use crate::parts::{RankTable, ReportInput};
 use crate::render::text;
 use crate::{DONE, INCOMPLETE, say};
 
@@ -107,13 +107,14 @@ impl ReadRun {
             }
         }
         let is_small = source.len() <= SMALL && tables.iter().any(is_of_ranks);
-        let profiles = is_small.then(|| source.all());
+        let profiles = is_small.then(|| source.all(&left_out(tables.iter())));
         Ok(ReadRun { source, profiles, rows })
     }
 
     fn write(self, run: &str, writers: &mut Writers, bad: &mut Vec<String>) -> io::Result<()> {
         let ReadRun { source, profiles, rows } = self;
         let before = Value::from(run);
+        let left_out = left_out(writers.iter().map(|(table, _)| table));
         for ((_, writer), rows) in writers.iter_mut().zip(rows) {
             rows.iter().try_for_each(|row| behind(&before, row, &mut |row| writer.row(row)))?;
         }
@@ -129,9 +130,17 @@ impl ReadRun {
         };
         match profiles {
             Some(profiles) => profiles.into_iter().try_for_each(|(name, of)| take(&name, of)),
-            None => source.in_order(take),
+            None => source.in_order(&left_out, take),
         }
     }
+}
+
+/// The fields of profiles that none of the tables asks for.
+fn left_out<'t>(tables: impl Iterator<Item = &'t ExportTable>) -> Vec<&'static str> {
+    RankTable::left_out(tables.filter_map(|table| match table {
+        ExportTable::Ranks(table) => Some(*table),
+        _ => None,
+    }))
 }
 
 /// Hands on a row with a cell in front.

@@ -21,7 +21,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{RankProfile, RankReader, open_regular, parse_rank, rank_file_name};
+use gyan_results::{RankProfile, RankReader, open_regular, parse_rank_without, rank_file_name};
 
 use crate::error::Error;
 use crate::input::directory::{check, why};
@@ -52,9 +52,9 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// The profile of the line.
-    pub fn profile(self) -> Result<RankProfile, String> {
-        let profile = parse_rank(self.text?).map_err(why)?;
+    /// The profile of the line. `left_out`: fields that nobody asks for, as of [`parse_rank_without`].
+    pub fn profile(self, left_out: &[&str]) -> Result<RankProfile, String> {
+        let profile = parse_rank_without(self.text?, left_out).map_err(why)?;
         check(self.rank, &profile)?;
         Ok(profile)
     }

@@ -84,7 +84,7 @@ pub(super) fn read<'s>(source: &Source, summary: &'s Summary) -> (CallTree<'s>, 
     };
     let name = program_name(program(summary));
     let root = growing.child(None, NodeKind::Program, name, (None, None));
-    let Ok(()) = source.in_order(|_, profile| {
+    let Ok(()) = source.in_order(&[], |_, profile| {
         if let Ok(profile) = profile {
             growing.add(root, &profile);
         }
