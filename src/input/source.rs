@@ -150,7 +150,7 @@ impl Source {
                 }
             }
             Source::Pack(pack) => {
-                pack.each_in(part, |name, text| take(name, text.profile(left_out)))
+                pack.each_in(part, |name, text| take(name, text.profile(left_out)));
             }
         }
     }
