@@ -348,11 +348,8 @@ macro_rules! fast {
             // SAFETY: the arguments of this call, which are those of the row.
             let arguments = unsafe { Arguments::new(Language::C, &words) };
             let messages = match MESSAGE {
-                Some(at) if $crate::observe::streams::is_on() => match at.is_from_any(arguments) {
-                    true => None,
-                    false => at_hand($($arg),*),
-                },
                 Some(at) if at.is_from_any(arguments) => None,
+                Some(_) if $crate::observe::streams::is_on() => at_hand($($arg),*),
                 _ => Some($crate::observe::streams::Untimed::NOTHING),
             };
             // SAFETY: the same, and it has not returned.
