@@ -50,6 +50,7 @@ mod rank;
 mod read;
 mod reader;
 mod readings;
+mod record;
 mod reduction;
 mod regular;
 mod samples;
@@ -132,6 +133,7 @@ pub use read::{
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};
+pub use record::{JobRecord, RECORD_BYTES, RecordError, Shortening};
 pub use reduction::{ClockOffsets, Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
 pub use samples::{
@@ -177,6 +179,8 @@ pub const RANK_SCHEMA: &str = "gyan.rank/1";
 pub const LIVE_SCHEMA: &str = "gyan.live/1";
 /// The tag of a summary of this version.
 pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
+/// The schema of a job's record in the archive of a site.
+pub const RECORD_SCHEMA: &str = "gyan.record/1";
 /// The tag of a listing of variables of this version.
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
