@@ -131,7 +131,7 @@ fn a_job_leaves_one_record_with_its_exact_counts_and_nothing_else() {
         for (function, number) in called(&site.home(), RANKS) {
             let found = summary.calls.iter().find(|call| call.name == function);
             let found = found.unwrap_or_else(|| panic!("{mpi:?}: no {function}"));
-            assert_eq!(found.count.sum, Number::U64(number), "{mpi:?} {function}");
+            assert_eq!(found.count.sum, Number::from(number), "{mpi:?} {function}");
         }
         assert_eq!(site.left_behind(), Vec::<String>::new(), "{mpi:?}");
     }
