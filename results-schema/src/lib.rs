@@ -57,6 +57,8 @@ mod samples;
 mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
+#[cfg(feature = "site")]
+mod site_settings;
 mod sites;
 mod statistics;
 mod summary;
@@ -97,8 +99,8 @@ pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
-    LiveEntry, LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live,
-    write_live,
+    LiveEntry, LiveFile, LiveRank, LiveText, end_of_process, is_live_file_name, live_file_name,
+    parse_live, write_live,
 };
 pub use lock_times::{LockCall, LockEpoch, LockTimes, WindowLocks};
 pub use machine::{
@@ -142,6 +144,8 @@ pub use samples::{
 pub use scaling::{
     Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,
 };
+#[cfg(feature = "site")]
+pub use site_settings::{SiteError, SiteSettings};
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};
