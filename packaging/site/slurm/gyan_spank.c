@@ -51,11 +51,6 @@ static int choose(int value, const char *word, int remote)
     return 0;
 }
 
-struct spank_option spank_options[] = {
-    {"gyan", "on|off", "record for the site what the job does in MPI", 1, 0, choose},
-    SPANK_OPTIONS_TABLE_END
-};
-
 /* The value of a word NAME=VALUE, or NULL. */
 static const char *value_of(const char *word, const char *name)
 {
@@ -65,7 +60,10 @@ static const char *value_of(const char *word, const char *name)
 
 int slurm_spank_init(spank_t spank, int count, char *words[])
 {
-    (void)spank;
+    static struct spank_option option = {"gyan", "on|off", "record for the site what the job does in MPI", 1, 0, choose};
+    /* A table "spank_options" would not be for sbatch and salloc. */
+    if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+        slurm_debug("gyan: the option --gyan cannot be registered");
     for (int i = 0; i < count; i++) {
         const char *value;
         if ((value = value_of(words[i], "library")))
