@@ -43,7 +43,7 @@ struct Options {
     /// Also write the results as JSON; a relative name is relative to the project's folder
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also put the tables into docs/performance.md, replacing those of the same parts
+    /// Also put the tables into benches/results/measurements.md, replacing those of the same parts
     #[arg(long)]
     write: bool,
     /// Show the names of the measurements
@@ -162,7 +162,7 @@ fn write(options: &Options, results: &Results) -> Result<(), String> {
         put(file, &(text + "\n"))?;
     }
     if options.write {
-        let file = common::root().join("docs/performance.md");
+        let file = common::root().join("benches/results/measurements.md");
         let document =
             fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let text = markdown::replaced(&document, results)

@@ -57,6 +57,8 @@ mod samples;
 mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
+#[cfg(feature = "site")]
+mod site_settings;
 mod sites;
 mod statistics;
 mod summary;
@@ -142,6 +144,8 @@ pub use samples::{
 pub use scaling::{
     Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,
 };
+#[cfg(feature = "site")]
+pub use site_settings::{SiteError, SiteSettings};
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::common::{gyan, root, run};
 
 const EXAMPLE: &str = "tests/fixtures/gyan.rank-1-running";
-/// Set to measure a larger job (docs/performance.md).
+/// Set to measure a larger job (benches/results/measurements.md).
 const RANKS_VARIABLE: &str = "GYAN_TEST_RANKS";
 
 fn waits_in(function: &str) -> RankNow {

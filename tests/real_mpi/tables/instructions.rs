@@ -1,4 +1,4 @@
-//! The table of docs/performance.md: how many of gyan's instructions a call takes on the fast path. Unlike
+//! The table of benches/results/measurements.md: how many of gyan's instructions a call takes on the fast path. Unlike
 //! times, counts are the same on every machine with the same compiler.
 
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use object::{Object, ObjectSection};
 use super::{compare, parts};
 use crate::common::{OPENMPI, Profiled, libgyan};
 
-const DOCUMENT: &str = "docs/performance.md";
+const DOCUMENT: &str = "benches/results/measurements.md";
 const WHAT: &str = "the table of instructions";
 
 /// In the order of `tests/programs/instructions.c`, with what gyan does besides counting the call.

@@ -1,5 +1,5 @@
 //! What does an entry point do first? The fast path of the only thread that calls MPI, in assembly: two
-//! tests, two counts, and the gate around the call. `docs/performance.md` says how many instructions that is.
+//! tests, two counts, and the gate around the call. `benches/results/measurements.md` says how many instructions that is.
 //!
 //! The compiler would emit more instructions: it loads each number into a register before testing it, and
 //! likewise each argument on the stack.
