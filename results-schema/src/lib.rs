@@ -99,8 +99,8 @@ pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
-    LiveEntry, LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live,
-    write_live,
+    LiveEntry, LiveFile, LiveRank, LiveText, end_of_process, is_live_file_name, live_file_name,
+    parse_live, write_live,
 };
 pub use lock_times::{LockCall, LockEpoch, LockTimes, WindowLocks};
 pub use machine::{

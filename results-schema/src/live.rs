@@ -8,12 +8,15 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use crate::crash::CrashSeen;
+use crate::job::{End, Ending};
 use crate::now::RankNow;
 use crate::read::{ReadError, parse, parse_rank};
 use crate::regular::open_regular;
@@ -97,6 +100,23 @@ pub fn is_live_file_name(name: &str) -> bool {
     number.is_some_and(|number| {
         number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
+}
+
+/// How a process ended that did not say it itself. `status`: as wait(2) has it, if that is known; `out_of_memory`: the
+/// system killed it for lack of memory; `otherwise`: where nothing is known.
+#[must_use]
+pub fn end_of_process(otherwise: Ending, status: Option<i32>, out_of_memory: bool) -> End {
+    const KILL: i32 = 9;
+    let status = status.map(ExitStatus::from_raw);
+    match status.and_then(|status| status.code()) {
+        // By `_exit`.
+        Some(code) => End { how: Ending::Exit, code },
+        None => {
+            let signal = status.and_then(|status| status.signal());
+            let killed = out_of_memory.then_some(KILL);
+            End { how: otherwise, code: signal.or(killed).unwrap_or(0) }
+        }
+    }
 }
 
 /// What is written of a rank.

@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn programs_and_users_are_left_out() {
-        let settings = with("leave_out_programs = ['xhpl', 'osu_*']\nleave_out_users = [7]").unwrap();
+        let settings =
+            with("leave_out_programs = ['xhpl', 'osu_*']\nleave_out_users = [7]").unwrap();
         assert!(settings.leaves_out("xhpl", 1) && settings.leaves_out("osu_bw", 1));
         assert!(settings.leaves_out("app", 7) && !settings.leaves_out("app", 1));
         assert!(!settings.leaves_out("xhpl2", 1));

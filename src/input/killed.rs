@@ -1,11 +1,9 @@
 //! Is the process of a live file still running? The file itself does not say.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::time::SystemTime;
 
-use gyan_results::{End, EndedFrom, Ending, LiveRank, RankProfile, Whose};
+use gyan_results::{End, EndedFrom, Ending, LiveRank, RankProfile, Whose, end_of_process};
 use rustix::process::Signal;
 
 /// If the clock was set since then, it is off by less.
@@ -28,18 +26,10 @@ pub(crate) fn ending(whose: &Whose, of: &LiveRank) -> (End, Option<SystemTime>) 
     } else {
         (Ending::Killed, seen)
     };
-    let status = of.status.map(ExitStatus::from_raw);
     if let Some(crash) = &of.crash {
         return (End { how: Ending::Killed, code: crash.signal }, seen);
     }
-    let signal = status.and_then(|status| status.signal());
-    let killed = of.out_of_memory.then_some(Signal::KILL.as_raw());
-    let end = match status.and_then(|status| status.code()) {
-        // By `_exit`.
-        Some(code) => End { how: Ending::Exit, code },
-        None => End { how, code: signal.or(killed).unwrap_or(0) },
-    };
-    (end, seen)
+    (end_of_process(how, of.status, of.out_of_memory), seen)
 }
 
 /// Tells the profile of such a rank, and how long it ran, or runs.

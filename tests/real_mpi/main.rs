@@ -18,6 +18,7 @@ mod launching;
 mod manual;
 mod metrics;
 mod queues;
+mod site;
 mod survival;
 mod tables;
 mod timeline;

@@ -1,6 +1,7 @@
 //! A file system that stops answering while a program runs.
 
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,13 +13,13 @@ use crate::faults::inject;
 
 /// An ext4 in a file, for as long as this lives. While it is frozen, any process that writes to it waits and
 /// cannot be killed, as with a file server that is gone.
-struct Disk {
+pub(crate) struct Disk {
     here: TempDir,
 }
 
 impl Disk {
     /// None if there are no loop devices.
-    fn new() -> Option<Disk> {
+    pub(crate) fn new() -> Option<Disk> {
         let here = TempDir::new().unwrap();
         let image = here.path().join("image");
         File::create(&image).unwrap().set_len(32 << 20).unwrap();
@@ -35,14 +36,20 @@ impl Disk {
         None
     }
 
-    fn root(&self) -> std::path::PathBuf {
+    pub(crate) fn root(&self) -> std::path::PathBuf {
         self.here.path().join("disk")
     }
 
     /// Freezes it (`-f`) or thaws it (`-u`).
-    fn freeze(&self, how: &str) {
+    pub(crate) fn freeze(&self, how: &str) {
         let frozen = run(Command::new("fsfreeze").arg(how).arg(self.root()));
         assert_eq!(frozen.code, 0, "{}", frozen.stderr);
+    }
+
+    /// Leaves no room on it for anybody.
+    pub(crate) fn fill(&self) {
+        let mut file = File::create(self.root().join("filling")).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
     }
 }
 

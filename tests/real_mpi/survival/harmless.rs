@@ -64,7 +64,12 @@ fn a_program_makes_no_system_call_more_than_with_an_empty_library() {
     assert_eq!(run(&mut compiler).code, 0);
     let bare = system_calls(&directory, &empty, &[]);
     assert!(bare.len() > 10, "{bare:?}");
-    for settings in [&[][..], &["GYAN_OUTPUT=x", "GYAN_DOCTOR_NOT=x"], &["GYAN_DOCTOR="]] {
+    for settings in [
+        &[][..],
+        &["GYAN_OUTPUT=x", "GYAN_DOCTOR_NOT=x"],
+        &["GYAN_DOCTOR="],
+        &["GYAN_SITE=/etc/hosts"],
+    ] {
         assert_eq!(system_calls(&directory, &libgyan(), settings), bare, "{settings:?}");
     }
     // The same with the one setting: what an additional call would look like.

@@ -4,7 +4,7 @@ mod bad_surroundings;
 mod checked;
 mod crashes;
 mod endings;
-mod frozen;
+pub(crate) mod frozen;
 mod harmless;
 mod hostile;
 mod limits;

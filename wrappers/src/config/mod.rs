@@ -5,6 +5,7 @@
 pub(crate) mod denylist;
 mod environ;
 pub(crate) mod selection;
+mod site;
 mod table;
 mod values;
 
@@ -33,7 +34,8 @@ impl Config {
         if is_privileged() {
             return Config { on: false, ..Config::default() };
         }
-        Config::from_variables(own())
+        let variables: Vec<_> = own().collect();
+        site::preset(&variables).unwrap_or_else(|| Config::from_variables(variables.into_iter()))
     }
 
     /// The settings among `variables`.

@@ -6,6 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gyan_results::SiteSettings;
+
 use super::selection::Wanted;
 use super::values::{
     EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor, choice, directory,
@@ -48,6 +50,8 @@ macro_rules! settings {
             $($( pub(crate) $field: $type, )?)+
             /// Which variables to read and to sample.
             pub(crate) wanted: Wanted,
+            /// The site's settings, if it is the site that wants this run recorded and not its user.
+            pub(crate) site: Option<SiteSettings>,
             /// Settings that could not be understood; each names the variable.
             pub(crate) warnings: Vec<String>,
         }
@@ -57,6 +61,7 @@ macro_rules! settings {
                 Config {
                     $($( $field: $initial, )?)+
                     wanted: Wanted::default(),
+                    site: None,
                     warnings: Vec::new(),
                 }
             }
@@ -96,6 +101,10 @@ macro_rules! setter {
 settings! {
     /// `off`: libgyan.so does nothing at all
     GYAN ("on") on: bool = true, switch;
+
+    /// the file by which a [site](for-sites.md) has all jobs recorded; any other setting makes a run its user's own, of which the
+    /// site gets no record, and so does `off`
+    GYAN_SITE ("/etc/gyan/site.toml, if it is there");
 
     /// the run directory
     GYAN_OUTPUT ("`gyan-<program>-<job id>`")

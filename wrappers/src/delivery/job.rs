@@ -7,10 +7,12 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gyan_results::Label;
+use gyan_results::{Label, SiteSettings};
+use rustix::process::getuid;
 
 use crate::config::{Config, Live, launcher};
 use crate::delivery::output::RunPlace;
+use crate::delivery::record::SiteRecord;
 
 /// A launcher is at most this many processes above its ranks: there are proxies and shells in between.
 const LEVELS: usize = 4;
@@ -38,6 +40,8 @@ pub(crate) struct Job {
     pub(crate) program: String,
     /// Alternatives for profiles that cannot be written there: the first that works.
     pub(crate) elsewhere: Vec<RunPlace>,
+    /// Of what the site gets a record instead; none for the run of a user.
+    pub(crate) record: Option<SiteRecord>,
 }
 
 impl Job {
@@ -56,10 +60,12 @@ impl Job {
         let named = |parent: &Path, kind| {
             RunPlace::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
         };
-        let place = match &config.output {
-            Some(directory) if spawned => named(directory, "spawned"),
-            Some(directory) => RunPlace::chosen(&absolute(directory), mode),
-            None => named(Path::new(""), "gyan"),
+        let record = config.site.as_ref().map(|site| site_record(site, &id));
+        let place = match (&record, &config.output) {
+            (Some(record), _) => RunPlace::chosen(&record.spool, mode),
+            (None, Some(directory)) if spawned => named(directory, "spawned"),
+            (None, Some(directory)) => RunPlace::chosen(&absolute(directory), mode),
+            (None, None) => named(Path::new(""), "gyan"),
         };
         let live = match &config.live {
             Live::Off => None,
@@ -67,7 +73,9 @@ impl Job {
             Live::In(directory) => Some(named(directory, "gyan")),
         };
         let temporary = launcher("TMPDIR").into_iter().chain(["/tmp".into(), "/dev/shm".into()]);
-        let elsewhere = temporary.map(|directory| named(Path::new(&directory), "gyan")).collect();
+        let elsewhere = temporary.map(|directory| named(Path::new(&directory), "gyan"));
+        // A record goes nowhere but into the spool.
+        let elsewhere = elsewhere.filter(|_| record.is_none()).collect();
         Job {
             id,
             command: if config.record_command { command_line() } else { Vec::new() },
@@ -82,8 +90,41 @@ impl Job {
             metrics: config.metrics.clone(),
             program: program(),
             elsewhere,
+            record,
         }
     }
+}
+
+/// Whether the site wants a record of this run: the same on all ranks of a program. `settings`: the site's.
+pub(crate) fn is_recorded(settings: &SiteSettings) -> bool {
+    // Where there is no batch system, the processes of one launch are a job. One without an id is never chosen.
+    let job = || batch_job(&launcher).or_else(|| id_of_launcher(false));
+    let is_chosen = settings.one_in.get() == 1 || job().is_some_and(|job| settings.chooses(&job));
+    is_chosen && !settings.leaves_out(&program(), getuid().as_raw())
+}
+
+/// `id`: of the run.
+fn site_record(settings: &SiteSettings, id: &str) -> SiteRecord {
+    let job = batch_job(&launcher);
+    SiteRecord {
+        spool: settings.spool.clone(),
+        cluster: settings.cluster.clone(),
+        step: job.as_ref().and_then(|_| launcher("SLURM_STEP_ID")),
+        job: job.unwrap_or_else(|| id.to_owned()),
+        user: getuid().as_raw(),
+        program: program(),
+    }
+}
+
+/// The id of the job in the batch system, if there is one.
+fn batch_job(lookup: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let lsf = || {
+        let (job, index) = (lookup("LSB_JOBID")?, lookup("LSB_JOBINDEX"));
+        // 0 for a job that is no array.
+        let index = index.filter(|index| index != "0");
+        Some(index.map_or_else(|| job.clone(), |index| format!("{job}[{index}]")))
+    };
+    lookup("SLURM_JOB_ID").or_else(|| lookup("PBS_JOBID")).or_else(lsf)
 }
 
 fn labels(config: &Config) -> Vec<Label> {
@@ -338,7 +379,7 @@ fn timestamp(time: SystemTime) -> String {
 }
 
 /// The part of `text` that is safe in file names everywhere.
-fn file_name_of(text: &str) -> String {
+pub(crate) fn file_name_of(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     text.chars().map(safe).collect()
 }

@@ -6,6 +6,7 @@ pub(crate) mod diagnosis;
 pub(crate) mod job;
 pub(crate) mod keeper;
 pub(crate) mod output;
+pub(crate) mod record;
 pub(crate) mod reduce;
 
 /// A path among other data, whatever its bytes are.

@@ -43,6 +43,7 @@ use crate::sys::clock;
 use crate::sys::guard;
 use crate::sys::notice;
 use crate::sys::resources::Usage;
+use crate::sys::symbols;
 use crate::sys::unwind;
 use crate::sys::weak_symbols;
 
@@ -84,7 +85,10 @@ impl Beginning {
         unwind::prepare();
         weak_symbols::restore();
         let mut config = Config::from_env();
-        if !config.on {
+        if !config.on || symbols::is_behind_another_gyan() {
+            return None;
+        }
+        if config.site.as_ref().is_some_and(|site| !job::is_recorded(site)) {
             return None;
         }
         if earlier.is_some() {
@@ -118,6 +122,8 @@ impl Beginning {
         let mpit_begun = Instant::now();
         let mpit = match kept {
             Some(mpit) => Ok(Some(mpit)),
+            // Some libraries take hundreds of milliseconds to start it.
+            None if config.site.is_some() => Ok(None),
             None => Mpit::init(&library, level.unwrap_or(library.abi.thread_multiple()))
                 .map_err(|failure| failure.to_string()),
         };
@@ -413,7 +419,10 @@ fn sampler_of(
     is_world: bool,
 ) -> Result<Sampler, String> {
     let Some(mpit) = mpit? else {
-        return Err("the MPI library has no MPI_T interface (MPI 3.0)".into());
+        return Err(match config.site {
+            Some(_) => "the site's settings leave variables out".into(),
+            None => "the MPI library has no MPI_T interface (MPI 3.0)".into(),
+        });
     };
     let wanted = &mut config.wanted;
     let mut sampler = Sampler::begin(mpit, library, wanted, early_names, limits, is_world)

@@ -250,7 +250,7 @@ impl Run {
             self.unwritten = Some(Box::new(profile));
         } else {
             self.written = Some(Instant::now());
-            if self.snapshots.said.is_none() {
+            if self.snapshots.said.is_none() && !self.snapshots.is_left_to_keeper {
                 self.end_keeping();
             }
         }
@@ -285,7 +285,8 @@ impl Run {
                 self.tell("the summary", "it", &directory);
             }
             (Outcome::Reduced { keeps }, None) => {
-                if keeps || self.config.reduce == Reduce::Both {
+                let writes = keeps || self.config.reduce == Reduce::Both;
+                if writes && self.config.site.is_none() {
                     self.write(profile, None);
                 } else {
                     self.write_timeline(None, profile.end.how);
@@ -449,6 +450,10 @@ impl Run {
     /// Writes the profile. Returns its directory. `asked`: when it was requested, if its cost is not yet
     /// included.
     fn write(&mut self, profile: &mut RankProfile, asked: Option<Instant>) -> Option<PathBuf> {
+        if self.config.site.is_some() {
+            self.leave_to_keeper(profile, asked);
+            return None;
+        }
         let elapsed_s = profile.job.elapsed_s;
         let measure = asked.map(|asked| self.measures(elapsed_s, asked));
         let measure = |overhead: &mut Overhead| {
@@ -513,6 +518,10 @@ struct TargetInRun<'a> {
 
 impl ReductionTarget for TargetInRun<'_> {
     fn write(&mut self, summary: &Summary) -> bool {
+        if self.run.config.site.is_some() {
+            self.run.record(summary, self.profile.job.elapsed_s);
+            return true;
+        }
         let Some(directory) = self.run.write(self.profile, None) else { return false };
         let run = &mut *self.run;
         let Some(keeper) = &mut run.snapshots.keeper else { return false };

@@ -7,13 +7,13 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use gyan_results::{End, Ending, RankProfile, TimelineHeader, timeline_file_name};
+use gyan_results::{End, Ending, RankProfile, Summary, TimelineHeader, timeline_file_name};
 
 use super::beginning::begin_timeline;
 use super::{RUN, Run, holding, now};
 use crate::calls::budget::{self, budget};
 use crate::config::Config;
-use crate::delivery::keeper::Keeper;
+use crate::delivery::keeper::{Keeper, TimelineMemory};
 use crate::delivery::output;
 use crate::observe::pvars::Look;
 use crate::observe::timeline;
@@ -34,6 +34,8 @@ pub(super) struct Snapshots {
     ticks: f64,
     /// What the user was told about files that cannot be written.
     pub(super) said: Option<String>,
+    /// The keeper makes the record of the site of what it has, once this process has ended.
+    pub(super) is_left_to_keeper: bool,
 }
 
 /// Whether to take a snapshot at a call at `now`.
@@ -57,6 +59,15 @@ impl Run {
     /// Finds the keeper of this host, or starts it, and takes the first snapshot. After an end that was not
     /// written the keeper is still there. `threaded`: any thread may call MPI.
     pub(super) fn begin_keeping(&mut self, threaded: bool) {
+        if let Some(site) = &self.config.site {
+            // A run that ends before that leaves no record, and so costs no keeper.
+            let ticks = clock::ticks(site.at_least.as_secs_f64());
+            DUE.set(clock::now().saturating_add(clock::whole(ticks)));
+            if self.unwritten.take().is_none() {
+                self.snapshots.keeper = None;
+            }
+            return;
+        }
         let timeline = begin_timeline(&mut self.config, &self.library, self.size, threaded);
         if self.unwritten.take().is_some() {
             if self.keeps() {
@@ -64,16 +75,46 @@ impl Run {
             }
             return;
         }
+        let before = self.snapshots.keeper.as_mut().and_then(Keeper::take_timeline);
+        self.begin_keeper(timeline.or(before));
+        if self.keeps() && self.take_snapshot(Look::Start) {
+            self.snapshot_due();
+        }
+    }
+
+    fn begin_keeper(&mut self, timeline: Option<TimelineMemory>) {
         let Config { keeper: wanted, crashes, write_timeout, .. } = self.config;
         let statics = now::statics(&self.library);
-        let before = self.snapshots.keeper.as_mut().and_then(Keeper::take_timeline);
-        let timeline = timeline.or(before);
         let keeper =
             Keeper::begin(&self.job, self.rank, statics, wanted, crashes, timeline, write_timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
-        if self.keeps() && self.take_snapshot(Look::Start) {
-            self.snapshot_due();
+    }
+
+    /// The keeper, in a run of which the site gets a record; none if the run is too short for that so far, or there can be no
+    /// keeper.
+    fn keeper_for_record(&mut self, elapsed_s: f64) -> Option<&mut Keeper> {
+        let site = self.config.site.as_ref()?;
+        if elapsed_s < site.at_least.as_secs_f64() {
+            return None;
+        }
+        if self.snapshots.keeper.is_none() {
+            self.begin_keeper(None);
+        }
+        self.snapshots.keeper.as_mut()
+    }
+
+    /// Has the keeper write the record of the site, of a job with this summary.
+    pub(super) fn record(&mut self, summary: &Summary, elapsed_s: f64) {
+        if let Some(keeper) = self.keeper_for_record(elapsed_s) {
+            keeper.record(summary);
+        }
+    }
+
+    /// Leaves the last profile of this rank to the keeper, which makes a record of what the ranks of its host left.
+    pub(super) fn leave_to_keeper(&mut self, profile: &mut RankProfile, asked: Option<Instant>) {
+        if self.keeper_for_record(profile.job.elapsed_s).is_some() {
+            self.snapshots.is_left_to_keeper = self.keep(profile, asked).is_ok();
         }
     }
 
@@ -84,7 +125,17 @@ impl Run {
 
     fn snapshot(&mut self, now: u64) {
         DUE.set(u64::MAX);
-        if !self.is_of_this_process() || !self.take_snapshot(Look::Values) {
+        if !self.is_of_this_process() {
+            return;
+        }
+        if self.snapshots.keeper.is_none() {
+            self.begin_keeper(None);
+            if self.keeps() && self.take_snapshot(Look::Start) {
+                self.snapshot_due();
+            }
+            return budget().spent(clock::now().wrapping_sub(now));
+        }
+        if !self.take_snapshot(Look::Values) {
             return;
         }
         let ticks = clock::now().wrapping_sub(now) as f64;

@@ -24,6 +24,7 @@ use gyan_results::RankNow;
 
 use super::metrics::MetricsPlace;
 use crate::delivery::output::RunPlace;
+use crate::delivery::record::SiteRecord;
 
 /// No message is longer; longer texts take several messages.
 const MESSAGE: usize = 32 << 10;
@@ -48,6 +49,8 @@ pub(super) enum ToKeeper {
     Profile { place: RunPlace, ends: bool },
     /// Write the summary whose text follows beside a profile. There is an answer.
     Summary { place: RunPlace, directory: PathAsBytes },
+    /// Write the record that the site gets of the job, whose summary follows. There is no answer.
+    Record,
     /// No profile will come: the ranks reduced them themselves.
     Done,
     /// The rank no longer waits, and has written its profile to this file, which can be removed once the
@@ -66,6 +69,8 @@ pub(super) struct Hello {
     pub(super) statics: Option<Statics>,
     /// Where its metrics go; none for nowhere.
     pub(super) metrics: Option<MetricsPlace>,
+    /// Where the record of the site goes; none for the run of a user.
+    pub(super) record: Option<SiteRecord>,
 }
 
 /// Where in a rank's memory the data are that say what it is doing, and what numbers mean in its MPI.

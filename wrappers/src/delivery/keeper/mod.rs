@@ -11,6 +11,7 @@ mod metrics;
 mod process;
 mod ranks;
 mod records;
+mod site;
 mod spawn;
 mod status;
 mod timeline;
@@ -87,12 +88,12 @@ impl Keeper {
             program: job.program.clone(),
         });
         let (id, live) = (job.id.clone(), job.live.clone());
-        let hello = Hello { rank, job: id, live, statics, metrics };
+        let hello = Hello { rank, job: id, live, statics, metrics, record: job.record.clone() };
         let directory = job.place.directory.clone();
-        let device = job.place.device();
+        // A spool is not looked at: its file system may hang.
         let elsewhere = job.elsewhere.iter().map(|place| Elsewhere {
             place: place.clone(),
-            is_apart: place.is_local() && place.device() != device,
+            is_apart: place.is_local() && place.device() != job.place.device(),
         });
         let elsewhere = elsewhere.collect();
         let (socket, records, crash) = (None, None, None);
@@ -123,7 +124,8 @@ impl Keeper {
 
     /// Whether what is known is kept while the program runs.
     pub(crate) fn keeps(&self) -> bool {
-        self.socket.is_some() && (self.hello.live.is_some() || self.hello.metrics.is_some())
+        let Hello { live, metrics, record, .. } = &self.hello;
+        self.socket.is_some() && (live.is_some() || metrics.is_some() || record.is_some())
     }
 
     /// Why there is no keeper, where the user cannot know.
@@ -222,6 +224,17 @@ impl Keeper {
             None => output::write_summary(place, directory, &text),
             Some(answer) => answer.map(drop),
         }
+    }
+
+    /// Has the record of the site written, and does not wait for that.
+    pub(crate) fn record(&self, summary: &Summary) {
+        let Some(socket) = &self.socket else { return };
+        let mut text = Vec::new();
+        let until = Instant::now() + TELLING;
+        // A job of which the site gets no record has lost nothing.
+        let _ = gyan_results::write_summary(&mut text, summary)
+            .and_then(|()| socket.send(&ToKeeper::Record, None, until))
+            .and_then(|()| socket.send_text(&text, until));
     }
 
     /// The rank no longer needs the keeper: its profile is written, or will not be.

@@ -19,7 +19,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, sort_by, write_live,
+    LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, parse_summary,
+    sort_by, write_live,
 };
 use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
@@ -29,6 +30,7 @@ use super::messages::{FromKeeper, LookAtRank, PathAsBytes, Socket, ToKeeper, is_
 use super::metrics::{self, MetricsFiles, RankMetrics};
 use super::ranks::{Rank, RankStage, now_ms};
 use super::records;
+use super::site;
 use super::spawn::peer_of;
 use super::status::status_of;
 use super::timeline;
@@ -338,6 +340,14 @@ impl KeeperProcess {
                 let directory = directory.map(|directory| directory.0);
                 answer_of(write_timeline(rank, &text, &place, directory))
             }
+            ToKeeper::Record => {
+                let text = socket.receive_text(other).ok()??;
+                // Nobody is left who could be told what fails.
+                if let (Ok(summary), Some(record)) = (parse_summary(&text), &rank.hello.record) {
+                    let _ = record.clone().write(summary);
+                }
+                return Some(());
+            }
             ToKeeper::Done => {
                 self.is_done(rank);
                 self.metrics_without(rank);
@@ -545,7 +555,11 @@ impl KeeperProcess {
             let is_over =
                 state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
             if is_over && (state.begun || began.elapsed() > ALONE) {
+                let ranks = state.ranks.clone();
                 drop(state);
+                if let Some((record, summary)) = site::left_by(&ranks) {
+                    let _ = record.write(summary);
+                }
                 self.end_with_metrics();
             }
         }

@@ -46,8 +46,10 @@ pub(super) fn reach(job: &str, directory: &Path) -> io::Result<Socket> {
             Ok(()) => return is_ours(&socket).map(|()| Socket(socket)),
             // Nobody listens, or not yet.
             Err(Errno::CONNREFUSED) => match start(&name, directory) {
+                // It listens already.
+                Ok(()) => continue,
                 Err(error) if error.kind() != ErrorKind::AddrInUse => return Err(error),
-                _ => {}
+                Err(_) => {}
             },
             // Too many wait.
             Err(Errno::AGAIN | Errno::INTR) => {}

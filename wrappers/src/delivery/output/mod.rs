@@ -6,11 +6,11 @@ mod directory;
 
 pub(crate) use directory::{RunPlace, shown};
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +22,9 @@ use crate::sys::sigmask;
 const PLACES: u32 = 10_000;
 /// Nobody guesses that many names.
 const NAMES: u32 = 8;
+
+/// The permissions of a record: its owner writes it, the group of the spool reads it.
+const RECORD_MODE: u32 = 0o640;
 
 /// A profile that was written.
 #[derive(Debug)]
@@ -58,6 +61,17 @@ pub(crate) fn write_beside(
         let _ = fs::remove_file(&temporary);
     }
     renamed
+}
+
+/// Writes a record into the spool of a site, whose group may read it whatever the umask is.
+pub(crate) fn write_record(spool: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = filled(spool, name, RECORD_MODE, bytes)?;
+    let published = fs::set_permissions(&temporary, Permissions::from_mode(RECORD_MODE))
+        .and_then(|()| fs::rename(&temporary, spool.join(name)));
+    if published.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    published
 }
 
 /// Writes the live file of a host of a job, replacing the earlier one. Returns its directory.
@@ -398,7 +412,6 @@ mod tests {
 
     #[test]
     fn directories_have_the_mode_and_files_what_of_it_is_not_execution() {
-        use std::os::unix::fs::PermissionsExt;
         let here = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         let place = RunPlace::chosen(&here.path().join("a/b"), 0o700);

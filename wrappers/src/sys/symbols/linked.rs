@@ -29,6 +29,11 @@ pub(crate) fn default(_name: &CStr) -> Option<Address> {
     None
 }
 
+/// The program comes first.
+pub(crate) fn is_behind_another_gyan() -> bool {
+    false
+}
+
 /// The program, which is the only object that matters.
 #[derive(Clone)]
 pub(crate) struct LoadedObject {

@@ -102,6 +102,14 @@ pub(crate) fn is_hidden_with(address: Address) {
     }
 }
 
+/// Whether another libgyan.so is found before this one, as where a site loads one and the user another: then that one counts
+/// the calls.
+pub(crate) fn is_behind_another_gyan() -> bool {
+    let holding = |address| LoadedObject::holding(address).map(|object| object.path);
+    let first = default(c"gyan_keeper").and_then(holding);
+    first.is_some_and(|first| own().is_some_and(|own| own.path != first))
+}
+
 /// The object that this code is in.
 pub(crate) fn own() -> Option<&'static LoadedObject> {
     static OWN: OnceLock<LoadedObject> = OnceLock::new();

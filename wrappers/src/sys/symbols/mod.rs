@@ -9,10 +9,11 @@ mod linked;
 mod loaded;
 
 #[cfg(feature = "static")]
-pub(crate) use linked::{LoadedObject, default, next};
+pub(crate) use linked::{LoadedObject, default, is_behind_another_gyan, next};
 #[cfg(not(feature = "static"))]
 pub(crate) use loaded::{
-    LoadedObject, default, dlclose, dlsym, is_hidden_with, next, own, real_dlsym,
+    LoadedObject, default, dlclose, dlsym, is_behind_another_gyan, is_hidden_with, next, own,
+    real_dlsym,
 };
 
 use std::ffi::{CStr, c_void};

@@ -1,0 +1,74 @@
+"""What a site that has all jobs recorded adds to MPI_Init and MPI_Finalize: alternating runs of one program without gyan
+and with the site's settings, by the program's own clock. Prints a Markdown table."""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+LAUNCHERS = {
+    "openmpi": ["mpirun.openmpi", "--oversubscribe"],
+    "mpich": ["mpirun.mpich"],
+}
+
+
+def run(launcher: list[str], ranks: int, program: str, settings: dict[str, str]) -> tuple[float, float]:
+    """Milliseconds in MPI_Init and in MPI_Finalize, of the rank with the most in both."""
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "^ofi"}
+    line = [*launcher, "-n", str(ranks), "env", *(f"{name}={value}" for name, value in settings.items())]
+    line += [program, "init"]
+    ran = subprocess.run(line, env=os.environ | root, stdout=subprocess.PIPE, timeout=300, text=True, check=True)
+    words = [float(word) for word in ran.stdout.split()]
+    if len(words) != 2 * ranks:
+        sys.exit(f"{' '.join(line)} printed:\n{ran.stdout}")
+    return max(zip(words[::2], words[1::2], strict=True), key=sum)
+
+
+def shown(values: list[float]) -> str:
+    """Median and quartiles."""
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:.1f} ({low:.1f} to {high:.1f})"
+
+
+def measure(mpi: str, ranks: int, options: argparse.Namespace, where: pathlib.Path) -> str:
+    """A row of the table."""
+    spool = where / "spool"
+    spool.mkdir(exist_ok=True)
+    file = where / "site.toml"
+    file.write_text(f'spool = "{spool}"\ncluster = "bench"\nat_least = "{options.at_least}"\n')
+    site = {"LD_PRELOAD": options.library, "GYAN_SITE": str(file)}
+    program = f"{options.programs}/bench_finalize.{mpi}"
+    times: dict[str, list[tuple[float, float]]] = {"without": [], "site": []}
+    for _ in range(options.rounds):
+        times["without"].append(run(LAUNCHERS[mpi], ranks, program, {}))
+        times["site"].append(run(LAUNCHERS[mpi], ranks, program, site))
+    pairs = list(zip(times["site"], times["without"], strict=True))
+    added = [[one[part] - other[part] for one, other in pairs] for part in (0, 1)]
+    together = [sum(one) - sum(other) for one, other in pairs]
+    columns = [[sum(one) for one in times["without"]], *added, together]
+    return " | ".join([mpi, str(ranks), *map(shown, columns)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", required=True, help="libgyan.so")
+    parser.add_argument("--programs", required=True, help="where bench_finalize.openmpi and bench_finalize.mpich are")
+    parser.add_argument("--mpis", nargs="+", default=list(LAUNCHERS), choices=list(LAUNCHERS))
+    parser.add_argument("--ranks", nargs="+", type=int, default=[2, 8, 16, 64])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--at-least", default="60s", help="as in site.toml; 0s has each run leave a record")
+    options = parser.parse_args()
+    print("| MPI | ranks | both without gyan, ms | MPI_Init, ms more | MPI_Finalize, ms more | both, ms more |")
+    print("| :-- | --: | --: | --: | --: | --: |")
+    with tempfile.TemporaryDirectory() as where:
+        for mpi in options.mpis:
+            for ranks in options.ranks:
+                print(f"| {measure(mpi, ranks, options, pathlib.Path(where))} |", flush=True)
+    print(f"\nMedians of {options.rounds} rounds, in brackets the quartiles; {os.cpu_count()} processors.")
+
+
+if __name__ == "__main__":
+    main()
