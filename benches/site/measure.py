@@ -15,16 +15,21 @@ LAUNCHERS = {
 }
 
 
-def run(launcher: list[str], ranks: int, program: str, settings: dict[str, str]) -> tuple[float, float]:
-    """Milliseconds in MPI_Init and in MPI_Finalize, of the rank with the most in both."""
+Milliseconds = tuple[float, float, float]
+"""In MPI_Init and in MPI_Finalize, of the rank with the most in both; those of a processor in both, of a median rank."""
+
+
+def run(launcher: list[str], ranks: int, program: str, settings: dict[str, str]) -> Milliseconds:
+    """One run of the program."""
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "^ofi"}
     line = [*launcher, "-n", str(ranks), "env", *(f"{name}={value}" for name, value in settings.items())]
     line += [program, "init"]
     ran = subprocess.run(line, env=os.environ | root, stdout=subprocess.PIPE, timeout=300, text=True, check=True)
     words = [float(word) for word in ran.stdout.split()]
-    if len(words) != 2 * ranks:
+    if len(words) != 3 * ranks:
         sys.exit(f"{' '.join(line)} printed:\n{ran.stdout}")
-    return max(zip(words[::2], words[1::2], strict=True), key=sum)
+    init, finalize = max(zip(words[::3], words[1::3], strict=True), key=sum)
+    return init, finalize, statistics.median(words[2::3])
 
 
 def shown(values: list[float]) -> str:
@@ -41,14 +46,14 @@ def measure(mpi: str, ranks: int, options: argparse.Namespace, where: pathlib.Pa
     file.write_text(f'spool = "{spool}"\ncluster = "bench"\nat_least = "{options.at_least}"\n')
     site = {"LD_PRELOAD": options.library, "GYAN_SITE": str(file)}
     program = f"{options.programs}/bench_finalize.{mpi}"
-    times: dict[str, list[tuple[float, float]]] = {"without": [], "site": []}
+    times: dict[str, list[Milliseconds]] = {"without": [], "site": []}
     for _ in range(options.rounds):
         times["without"].append(run(LAUNCHERS[mpi], ranks, program, {}))
         times["site"].append(run(LAUNCHERS[mpi], ranks, program, site))
     pairs = list(zip(times["site"], times["without"], strict=True))
-    added = [[one[part] - other[part] for one, other in pairs] for part in (0, 1)]
-    together = [sum(one) - sum(other) for one, other in pairs]
-    columns = [[sum(one) for one in times["without"]], *added, together]
+    init, finalize, processor = ([one[part] - other[part] for one, other in pairs] for part in range(3))
+    both = [one + other for one, other in zip(init, finalize, strict=True)]
+    columns = [[one[0] + one[1] for one in times["without"]], init, finalize, both, processor]
     return " | ".join([mpi, str(ranks), *map(shown, columns)])
 
 
@@ -61,8 +66,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--at-least", default="60s", help="as in site.toml; 0s has each run leave a record")
     options = parser.parse_args()
-    print("| MPI | ranks | both without gyan, ms | MPI_Init, ms more | MPI_Finalize, ms more | both, ms more |")
-    print("| :-- | --: | --: | --: | --: | --: |")
+    print(
+        "| MPI | ranks | both without gyan, ms | MPI_Init, ms more | MPI_Finalize, ms more | both, ms more "
+        "| processor time of a rank, ms more |"
+    )
+    print("| :-- | --: | --: | --: | --: | --: | --: |")
     with tempfile.TemporaryDirectory() as where:
         for mpi in options.mpis:
             for ranks in options.ranks:

@@ -42,23 +42,25 @@ pub(super) fn reach(job: &str, directory: &Path) -> io::Result<Socket> {
     let until = Instant::now() + PATIENCE;
     loop {
         let socket = new_socket()?;
-        match rustix::net::connect(&socket, &name) {
+        let waits = match rustix::net::connect(&socket, &name) {
             Ok(()) => return is_ours(&socket).map(|()| Socket(socket)),
             // Nobody listens, or not yet.
             Err(Errno::CONNREFUSED) => match start(&name, directory) {
                 // It listens already.
-                Ok(()) => continue,
-                Err(error) if error.kind() != ErrorKind::AddrInUse => return Err(error),
-                Err(_) => {}
+                Ok(()) => false,
+                Err(error) if error.kind() == ErrorKind::AddrInUse => true,
+                Err(error) => return Err(error),
             },
             // Too many wait.
-            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::INTR) => true,
             Err(error) => return Err(error.into()),
-        }
+        };
         if Instant::now() > until {
             return Err(ErrorKind::TimedOut.into());
         }
-        thread::sleep(Duration::from_millis(1));
+        if waits {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
