@@ -750,6 +750,7 @@ Examples:
   gyan doctor -- mpirun -n 2 ./app     the same for a program, which ends at its MPI_Init
   gyan doctor --probe -- mpirun -n 1 ./app   which variables kill? writes a file of those to skip
   gyan doctor --json | jq '.checks[] | select(.verdict == \"obstacle\")'
+  gyan doctor --site                   on a node of a site that has all jobs recorded
 
 Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
 pub(crate) struct DoctorOptions {
@@ -764,6 +765,10 @@ pub(crate) struct DoctorOptions {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
           default_missing_value = "gyan-quirks.txt")]
     pub(crate) probe: Option<PathBuf>,
+    /// The settings of a site: are they right, can users write into the spool and not list it, does a record of a run
+    /// arrive, and are 500 ordinary commands unchanged? [default: /etc/gyan/site.toml]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "/etc/gyan/site.toml")]
+    pub(crate) site: Option<PathBuf>,
     /// A program, with its launcher: start it and see whether it gets as far as MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,

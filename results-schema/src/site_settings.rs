@@ -91,16 +91,44 @@ impl SiteSettings {
     /// # Errors
     /// When it has something in it that cannot be meant.
     pub fn parse(text: &str) -> Result<SiteSettings, SiteError> {
-        let settings: SiteSettings = toml::from_str(text)?;
+        toml::from_str::<SiteSettings>(text)?.checked()
+    }
+
+    fn checked(self) -> Result<SiteSettings, SiteError> {
         let wrong = |setting, what| Err(SiteError::Wrong { setting, what });
-        if !settings.spool.is_absolute() {
+        if !self.spool.is_absolute() {
             return wrong("spool", "is not an absolute path");
         }
-        let length = settings.cluster.chars().count();
-        if length == 0 || length > CLUSTER_AT_MOST || settings.cluster.contains(char::is_control) {
+        let length = self.cluster.chars().count();
+        if length == 0 || length > CLUSTER_AT_MOST || self.cluster.contains(char::is_control) {
             return wrong("cluster", "is not a name of 1 to 64 characters");
         }
-        Ok(settings)
+        Ok(self)
+    }
+
+    /// What is wrong with a text, for each setting on its own, so that a file can be put right in one go. None for a
+    /// text that [`SiteSettings::parse`] takes.
+    #[must_use]
+    pub fn mistakes(text: &str) -> Vec<String> {
+        let Ok(table) = toml::from_str::<toml::Table>(text) else {
+            return SiteSettings::parse(text).err().iter().map(ToString::to_string).collect();
+        };
+        let alone = |(name, value): (&String, &toml::Value)| {
+            let mut table = toml::Table::new();
+            table.insert("spool".into(), "/".into());
+            table.insert("cluster".into(), "x".into());
+            table.insert(name.clone(), value.clone());
+            let settings = table.try_into::<SiteSettings>().map_err(SiteError::from);
+            match settings.and_then(SiteSettings::checked).err()? {
+                SiteError::NotUnderstood(error) => Some(format!("{name}: {}", error.message())),
+                error => Some(error.to_string()),
+            }
+        };
+        let mut mistakes: Vec<String> = table.iter().filter_map(alone).collect();
+        for needed in ["spool", "cluster"].into_iter().filter(|name| !table.contains_key(*name)) {
+            mistakes.push(format!("{needed}: is missing"));
+        }
+        mistakes
     }
 
     /// Whether runs of this program by this user are never recorded. `program`: the file name of the executable.
@@ -162,6 +190,22 @@ mod tests {
         }
         assert!(SiteSettings::read(Path::new("/dev/null")).is_err());
         assert!(SiteSettings::read(Path::new("/nonexistent")).is_err());
+    }
+
+    #[test]
+    fn each_mistake_is_named_and_a_good_file_has_none() {
+        let text =
+            "spol = '/s'\none_in = 0\nat_least = '1m'\nleave_out_users = 'me'\nspool = 's'\n";
+        let mistakes = SiteSettings::mistakes(text);
+        let names: Vec<&str> = mistakes.iter().filter_map(|line| line.split(':').next()).collect();
+        assert_eq!(
+            names,
+            ["leave_out_users", "one_in", "spol", "spool", "cluster"],
+            "{mistakes:?}"
+        );
+        assert!(mistakes[2].contains("unknown field `spol`"), "{mistakes:?}");
+        assert_eq!(SiteSettings::mistakes(LEAST), Vec::<String>::new());
+        assert!(SiteSettings::mistakes("spool = \n")[0].contains("line 1"));
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! `gyan doctor`: is something in the way of gyan, what does this MPI export, what would show more?
 
 mod loading;
+mod ordinary;
 mod probe;
 mod processes;
 mod quirks;
+mod record;
+mod site;
 mod surroundings;
 
 use std::env;
@@ -35,6 +38,9 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     checks.extend(preloaded());
     let output = output_directory();
     checks.push(writable(&output));
+    if let Some(file) = &options.site {
+        checks.extend(site::checks(file, library.as_deref(), &options.command));
+    }
     let listing = match library {
         Some(_) if options.command.is_empty() => of_path(options, &mut checks),
         Some(library) => of_program(options, &library, &output, &mut checks)?,

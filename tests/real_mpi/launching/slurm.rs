@@ -35,6 +35,11 @@ pub(crate) struct Slurm {
 impl Slurm {
     /// Returns when a job can start.
     pub(crate) fn start() -> Slurm {
+        Slurm::start_with("")
+    }
+
+    /// The same with more lines in its configuration.
+    pub(crate) fn start_with(settings: &str) -> Slurm {
         let directory = TempDir::new().unwrap();
         let path = directory.path();
         // Munge's clients must reach its socket.
@@ -46,7 +51,7 @@ impl Slurm {
         let (of_daemons, configuration) = (file("daemons.conf"), file("slurm.conf"));
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
         let address = address_of(host.trim());
-        let configured = configured(path, host.trim(), address);
+        let configured = configured(path, host.trim(), address) + settings;
         let one_address = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n";
         fs::write(&of_daemons, format!("{configured}{one_address}")).unwrap();
         let called_back = !address.is_loopback() || address == Ipv4Addr::LOCALHOST;

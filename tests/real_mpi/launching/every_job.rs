@@ -1,0 +1,263 @@
+//! What a site loads gyan into every job with: who gets it, and who is left alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::slurm::Slurm;
+use crate::common::{Outcome, command, libgyan, root, run};
+
+/// A site: its library, its settings, and the files of packaging/site with the paths of these.
+struct Site {
+    directory: TempDir,
+    library: PathBuf,
+    settings: PathBuf,
+}
+
+/// Prints what a program got.
+const SHOW: &str = "echo \"$LD_PRELOAD|$GYAN_SITE\"";
+
+impl Site {
+    fn new() -> Site {
+        let directory = TempDir::new().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("lib")).unwrap();
+        fs::copy(libgyan(), at("lib/libgyan.so")).unwrap();
+        fs::write(at("site.toml"), "").unwrap();
+        let copy = ["cp", "-r", "packaging/site/."].map(str::to_owned);
+        succeed(command(&copy).arg(at("site")).current_dir(root()));
+        let site = Site { library: at("lib/libgyan.so"), settings: at("site.toml"), directory };
+        site.name_paths_in("environment.sh");
+        site.name_paths_in("pbs/gyan_hook.py");
+        site
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join("site").join(name)
+    }
+
+    /// As the staff of a site does.
+    fn name_paths_in(&self, file: &str) {
+        let file = self.file(file);
+        let text = fs::read_to_string(&file).unwrap();
+        let named = text
+            .replace("/opt/gyan/lib/libgyan.so", &self.library.display().to_string())
+            .replace("/etc/gyan/site.toml", &self.settings.display().to_string());
+        assert_ne!(text, named, "{}", file.display());
+        fs::write(file, named).unwrap();
+    }
+
+    /// What [`SHOW`] prints in a task that has gyan.
+    fn loaded(&self) -> String {
+        format!("{}|{}", self.library.display(), self.settings.display())
+    }
+
+    /// Another library of a user, and a libgyan.so of their own.
+    fn others(&self) -> [String; 2] {
+        let own = self.directory.path().join("own");
+        fs::create_dir_all(&own).unwrap();
+        let paths = [own.join("libother.so"), own.join("libgyan.so")];
+        paths.map(|path| {
+            fs::copy(libgyan(), &path).unwrap();
+            path.display().to_string()
+        })
+    }
+
+    /// A line of slurm.conf that loads the plugin with these words.
+    fn with_plugin(&self, words: &str) -> String {
+        let plugin = self.file("slurm/gyan_spank.so");
+        if !plugin.exists() {
+            succeed(command(&["make", "-s", "-C"]).arg(self.file("slurm")));
+        }
+        let plugstack = self.file("slurm/plugstack.conf");
+        let (library, settings) = (self.library.display(), self.settings.display());
+        let line =
+            format!("optional {} library={library} site={settings} {words}\n", plugin.display());
+        fs::write(&plugstack, line).unwrap();
+        format!("PlugStackConfig={}\n", plugstack.display())
+    }
+}
+
+fn succeed(command: &mut Command) -> Outcome {
+    let outcome = run(command);
+    assert_eq!(outcome.code, 0, "{command:?}: {}", outcome.stderr);
+    outcome
+}
+
+/// What a task prints that is started with these words and settings; nothing else is said.
+fn shown(slurm: &Slurm, words: &[&str], settings: &[(&str, &str)]) -> String {
+    let words = [&["srun", "-Q", "-n", "1"], words].concat();
+    let outcome = succeed(slurm.command(&words).envs(settings.iter().copied()));
+    assert_eq!(outcome.stderr, "", "{words:?}");
+    outcome.stdout.trim().to_owned()
+}
+
+/// What the plugin and the task prolog have in common.
+fn tasks_have_it_and_others_are_left_alone(site: &Site, slurm: &Slurm) {
+    let task = ["sh", "-c", SHOW];
+    let [other, own] = site.others();
+    assert_eq!(shown(slurm, &task, &[]), site.loaded());
+    let in_front = format!("{}:{other}|{}", site.library.display(), site.settings.display());
+    assert_eq!(shown(slurm, &task, &[("LD_PRELOAD", &other)]), in_front);
+    assert_eq!(shown(slurm, &task, &[("LD_PRELOAD", &own)]), format!("{own}|"));
+    for off in ["off", "OFF", "0", "no", "false"] {
+        assert_eq!(shown(slurm, &task, &[("GYAN", off)]), "|", "{off}");
+    }
+    fs::write(site.file("show"), format!("{SHOW}\n")).unwrap();
+    let pty = format!("srun -Q -n 1 --pty sh {}", site.file("show").display());
+    // With a terminal, as a user has one.
+    let outcome = succeed(&mut slurm.command(&["script", "-qec", &pty, "/dev/null"]));
+    assert!(outcome.stdout.contains('|') && !outcome.stdout.contains("gyan"), "{}", outcome.stdout);
+    let script = format!("{SHOW}\nsrun -Q -n 1 sh -c '{SHOW}'\n");
+    assert_eq!(in_batch(site, slurm, &script, &[]), format!("|\n{}\n", site.loaded()));
+    fs::rename(&site.settings, site.settings.with_extension("off")).unwrap();
+    assert_eq!(shown(slurm, &task, &[]), "|");
+    fs::rename(site.settings.with_extension("off"), &site.settings).unwrap();
+    fs::rename(&site.library, site.library.with_extension("off")).unwrap();
+    assert_eq!(shown(slurm, &task, &[]), "|");
+    fs::rename(site.library.with_extension("off"), &site.library).unwrap();
+}
+
+/// The output of a batch job.
+fn in_batch(site: &Site, slurm: &Slurm, script: &str, options: &[&str]) -> String {
+    let (file, out) = (site.file("script"), site.file("out"));
+    fs::write(&file, format!("#!/bin/sh\n{script}")).unwrap();
+    let words = [&["sbatch", "--parsable", "-n", "1"], options].concat();
+    let mut sbatch = slurm.command(&words);
+    let job = succeed(sbatch.arg("-o").arg(&out).arg(&file)).stdout;
+    assert_eq!(slurm.end_of_job(job.trim()), "COMPLETED");
+    fs::read_to_string(out).unwrap()
+}
+
+#[test]
+fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
+    let site = Site::new();
+    let slurm = Slurm::start_with(&site.with_plugin(""));
+    tasks_have_it_and_others_are_left_alone(&site, &slurm);
+    let task = ["sh", "-c", SHOW];
+    assert_eq!(shown(&slurm, &[&["--gyan=off"], &task[..]].concat(), &[]), "|");
+    let script = format!("srun -Q -n 1 sh -c '{SHOW}'\n");
+    assert_eq!(in_batch(&site, &slurm, &script, &["--gyan=off"]), "|\n");
+    let wrong = run(&mut slurm.command(&["srun", "--gyan=of", "true"]));
+    assert_ne!(wrong.code, 0);
+    assert!(wrong.stderr.contains("--gyan: of: is neither on nor off"), "{}", wrong.stderr);
+    // The daemon of an mpirun.
+    let orted = site.file("orted").display().to_string();
+    fs::copy("/bin/sh", &orted).unwrap();
+    assert_eq!(shown(&slurm, &[&orted, "-c", SHOW], &[]), "|");
+}
+
+#[test]
+fn the_plugin_of_slurm_can_be_for_one_partition_or_for_who_asks() {
+    for (words, loads) in [("partitions=short,all", true), ("partitions=small,al", false)] {
+        let site = Site::new();
+        let slurm = Slurm::start_with(&site.with_plugin(words));
+        let expected = if loads { site.loaded() } else { "|".into() };
+        assert_eq!(shown(&slurm, &["sh", "-c", SHOW], &[]), expected, "{words}");
+    }
+    let site = Site::new();
+    let slurm = Slurm::start_with(&site.with_plugin("default=off unknown=word"));
+    assert_eq!(shown(&slurm, &["sh", "-c", SHOW], &[]), "|");
+    assert_eq!(shown(&slurm, &["--gyan=on", "sh", "-c", SHOW], &[]), site.loaded());
+}
+
+#[test]
+fn the_task_prolog_loads_gyan_into_tasks_and_leaves_others_alone() {
+    let site = Site::new();
+    let prolog = site.file("slurm/task-prolog");
+    let slurm = Slurm::start_with(&format!("TaskProlog={}\n", prolog.display()));
+    tasks_have_it_and_others_are_left_alone(&site, &slurm);
+}
+
+#[test]
+fn the_job_starter_of_lsf_becomes_the_command() {
+    let site = Site::new();
+    let starter = site.file("lsf/job-starter");
+    let shown = |settings: &[(&str, &str)]| {
+        let mut starter = command(&[&starter]);
+        starter.args(["sh", "-c", &format!("{SHOW}; exit 7")]).envs(settings.iter().copied());
+        let outcome = run(&mut starter);
+        assert_eq!((outcome.code, &*outcome.stderr), (7, ""));
+        outcome.stdout.trim().to_owned()
+    };
+    assert_eq!(shown(&[]), site.loaded());
+    assert_eq!(shown(&[("GYAN", "off")]), "|");
+    assert_eq!(shown(&[("LSB_INTERACTIVE", "Y")]), "|");
+    fs::remove_file(site.file("environment.sh")).unwrap();
+    assert_eq!(shown(&[]), "|");
+}
+
+/// PBS, as far as the hook sees it: an event, of which the environment is printed when it is accepted.
+const PBS: &str = r#"
+import os
+LOG_DEBUG = 0
+def logmsg(level, text): print("logged", text)
+class Event:
+    def __init__(self):
+        self.env = None if "BROKEN" in os.environ else dict(os.environ)
+        self.job = type("Job", (), {"interactive": "INTERACTIVE" in os.environ})
+    def accept(self):
+        env = self.env or {}
+        print(env.get("LD_PRELOAD", "") + "|" + env.get("GYAN_SITE", ""))
+EVENT = Event()
+def event(): return EVENT
+"#;
+
+#[test]
+fn the_hook_of_pbs_changes_the_environment_of_a_program() {
+    let site = Site::new();
+    fs::write(site.file("pbs/pbs.py"), PBS).unwrap();
+    let [other, own] = site.others();
+    let shown = |settings: &[(&str, &str)]| {
+        let mut hook = command(&["python3"]);
+        hook.arg(site.file("pbs/gyan_hook.py")).envs(settings.iter().copied());
+        succeed(&mut hook).stdout
+    };
+    let loaded = site.loaded();
+    assert_eq!(shown(&[]), format!("{loaded}\n"));
+    assert_eq!(shown(&[("GYAN", "Off")]), "|\n");
+    assert_eq!(shown(&[("INTERACTIVE", "1")]), "|\n");
+    let in_front = format!("{}:{other}|{}\n", site.library.display(), site.settings.display());
+    assert_eq!(shown(&[("LD_PRELOAD", &other)]), in_front);
+    assert_eq!(shown(&[("LD_PRELOAD", &own)]), format!("{own}|\n"));
+    let broken = shown(&[("BROKEN", "1")]);
+    assert!(
+        broken.starts_with("logged gyan: not loaded: ") && broken.ends_with("\n|\n"),
+        "{broken}"
+    );
+    fs::remove_file(&site.settings).unwrap();
+    assert_eq!(shown(&[]), "|\n");
+}
+
+#[test]
+fn the_site_module_loads_gyan_into_the_shell_and_out_of_it() {
+    const LMOD: &str = "/usr/share/lmod/lmod/init/bash";
+    assert!(Path::new(LMOD).exists(), "{LMOD}: not there; scripts/packages lmod");
+    // Lmod reads both kinds.
+    for (kind, file) in [("lua", "1.0.lua"), ("tcl", "1.0")] {
+        let site = Site::new();
+        let modules = site.directory.path().join("share/gyan/site/modulefiles");
+        fs::create_dir_all(modules.join("gyan-site")).unwrap();
+        site.name_settings_in_module(kind, &modules.join("gyan-site").join(file));
+        let script = format!(
+            "source {LMOD}\nmodule use {}\nmodule load gyan-site\n{SHOW}\nmodule unload gyan-site\n{SHOW}\n\
+             rm {}\nmodule load gyan-site\n{SHOW}\n",
+            modules.display(),
+            site.settings.display()
+        );
+        let outcome = succeed(&mut command(&["bash", "-c", &script]));
+        assert_eq!(outcome.stderr, "", "{kind}");
+        assert_eq!(outcome.stdout, format!("{}\n|\n|\n", site.loaded()), "{kind}");
+    }
+}
+
+impl Site {
+    /// The module file of a kind, installed as `module`.
+    fn name_settings_in_module(&self, kind: &str, module: &Path) {
+        let text = fs::read_to_string(self.file(&format!("modulefiles/gyan-site.{kind}"))).unwrap();
+        let settings = self.settings.display().to_string();
+        fs::write(module, text.replace("/etc/gyan/site.toml", &settings)).unwrap();
+    }
+}
