@@ -7,6 +7,7 @@ pub(crate) mod change_points;
 pub(crate) mod check;
 pub(crate) mod difference;
 mod growth;
+pub(crate) mod history;
 pub(crate) mod judge;
 mod resources;
 pub(crate) mod scaling;
