@@ -44,6 +44,7 @@ Examples:
   gyan diff before after               what changed from one run to another, and why
   gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan check new --against base        for CI: is the new run worse than the baseline?
+  gyan pages history -o public         for CI: a site of all runs, with the commits that changed the time
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
   gyan help first-screen               a chapter of the manual; gyan help lists them
@@ -76,6 +77,8 @@ pub(crate) enum SubCommand {
     /// Say how a program scales: how its time and its variables grow with the number of ranks, and what to
     /// expect with more
     Scale(ScaleOptions),
+    /// Write a small site of the runs of a project over its commits: when did it get slower, and why?
+    Pages(PagesOptions),
     /// Write the latest calls of all ranks, on one clock, for a viewer of traces such as Perfetto
     Timeline(TimelineOptions),
     /// Reduce the profiles of a run directory to summary.json
@@ -497,6 +500,36 @@ pub(crate) struct DiffOptions {
     pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan run --no-report --label commit=$(git rev-parse HEAD) -o history/$(date +%s) -- mpirun -n 4 ./app
+  gyan pages history -o public                 a site in public/: open public/index.html
+  git log --reverse --format=%H | gyan pages history -o public --order -
+  gyan pages history -o public --last 100      only the latest 100 commits of each program
+
+A change is named when noise does not explain it: of 100 programs that never changed, at most 5 get one.
+
+Exit codes: 0 done, whatever changed; 1 done, but runs are incomplete or cannot be read; 2 usage or I/O error.")]
+pub(crate) struct PagesOptions {
+    /// Directories of runs, packs, summaries or pages
+    #[arg(value_name = "HISTORY", required = true)]
+    pub(crate) history: Vec<PathBuf>,
+    /// The directory of the site: files of the same names are replaced, others stay
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// The label that says of which commit a run is; runs without it stand for themselves
+    #[arg(long, value_name = "NAME", default_value = "commit")]
+    pub(crate) label: String,
+    /// A file with a commit in each line, the oldest first, or - for standard input [default: by the start of
+    /// their first runs]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) order: Option<PathBuf>,
+    /// Only this many commits of each program, the latest
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<usize>,
 }
 
 #[derive(Args)]

@@ -63,8 +63,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, SubCommand};
 use crate::commands::{
-    check, diff, doctor, explain, export, help, now, open, pack, reduce, report, run, scale, tune,
-    varlist, watch,
+    check, diff, doctor, explain, export, help, now, open, pack, pages, reduce, report, run, scale,
+    tune, varlist, watch,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -98,6 +98,7 @@ pub fn main() -> ExitCode {
         SubCommand::Diff(options) => diff::diff(&options),
         SubCommand::Reduce(options) => reduce::reduce(&options),
         SubCommand::Scale(options) => scale::scale(&options),
+        SubCommand::Pages(options) => pages::pages(&options),
         SubCommand::Export(options) => export::export(&options),
         SubCommand::Timeline(options) => commands::timeline::timeline(&options),
         SubCommand::Pack(options) => pack::pack(&options),

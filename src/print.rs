@@ -31,7 +31,7 @@ pub(crate) fn page(options: &PageOptions, mut page: Page) -> Result<(), Error> {
         None => return write_page(options, |out| render::html(out, &page, "")),
         Some("") => {}
         Some(name) => {
-            let names: Vec<&str> = page.blocks.iter().map(|block| block.id).collect();
+            let names: Vec<&str> = page.blocks.iter().map(|block| &*block.id).collect();
             let remedy = format!("name one of {}", names.join(", "));
             page.blocks.retain(|block| block.id == name);
             page.headline = None;

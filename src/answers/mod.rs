@@ -4,6 +4,7 @@
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod doctor;
+pub(crate) mod history;
 pub(crate) mod judgement;
 pub(crate) mod now;
 pub(crate) mod repeats;

@@ -10,6 +10,7 @@ pub(crate) mod help;
 pub(crate) mod now;
 pub(crate) mod open;
 pub(crate) mod pack;
+pub(crate) mod pages;
 pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -3,9 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod change_points;
 pub(crate) mod check;
 pub(crate) mod difference;
 mod growth;
+pub(crate) mod history;
 pub(crate) mod judge;
 mod resources;
 pub(crate) mod scaling;

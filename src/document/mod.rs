@@ -1,6 +1,7 @@
 //! What is shown: which rows, in which order, as typed values. Pure: data in, values out. The renderers decide
 //! how a value reads and where it stands.
 
+pub(crate) mod badge;
 pub(crate) mod data;
 pub(crate) mod limits;
 pub(crate) mod page;

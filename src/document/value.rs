@@ -19,6 +19,8 @@ pub(crate) enum Value<'a> {
     Line(Vec<Value<'a>>),
     /// A labelled fact.
     Fact(&'static str, Box<Value<'a>>),
+    /// A text that leads to a file beside the page, or to a part of it.
+    Link(Cow<'a, str>, String),
     /// The rest of the line is this many steps below the root of a tree.
     Indent(usize),
     Plot(Plot<'a>),

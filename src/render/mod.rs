@@ -1,6 +1,7 @@
 //! How does a view look? One file per format. Rounding, units, alignment and the taming of control characters
 //! happen here; the choice and order of rows does not.
 
+mod badge;
 mod cells;
 mod csv;
 mod html;
@@ -18,6 +19,7 @@ use std::io;
 use crate::document::data::Data;
 use crate::document::{Column, Value};
 
+pub(crate) use badge::{badge_json, badge_svg};
 pub(crate) use csv::Csv;
 pub(crate) use html::{fragment, html};
 pub(crate) use json::Json;

@@ -12,7 +12,7 @@ use crate::words::{printable, ranges};
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Nothing => "-".to_owned(),
-        Value::Text(text) => printable(text).into_owned(),
+        Value::Text(text) | Value::Link(text, _) => printable(text).into_owned(),
         Value::Amount(amount) => {
             let error = amount
                 .error

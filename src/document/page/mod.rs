@@ -1,7 +1,10 @@
 //! A page: its content and order, as typed data. Any view can be one: blocks of sentences, cards, charts and
 //! tables.
 
+pub(crate) mod history;
 pub(crate) mod pictures;
+
+use std::borrow::Cow;
 
 use crate::document::page::pictures::Chart;
 use crate::document::value::{Value, line};
@@ -25,9 +28,11 @@ pub(crate) struct Page<'a> {
 
 /// A part of a page.
 pub(crate) struct PageBlock<'a> {
+    /// Its name in links.
+    pub(crate) id: Cow<'static, str>,
     /// The text of links to it.
-    pub(crate) id: &'static str,
-    pub(crate) title: &'static str,
+    pub(crate) link: Cow<'static, str>,
+    pub(crate) title: Cow<'static, str>,
     /// The heading of the tables that are folded.
     pub(crate) details: &'static str,
     pub(crate) says: Vec<Value<'a>>,
@@ -51,8 +56,20 @@ pub(crate) struct FoldedTable<'a> {
 
 impl<'a> PageBlock<'a> {
     pub(crate) fn new(id: &'static str, title: &'static str) -> PageBlock<'a> {
+        // With a capital letter.
+        let (first, rest) = id.split_at(usize::from(!id.is_empty()));
+        let link = format!("{}{rest}", first.to_uppercase());
+        PageBlock::named(id.into(), link.into(), title.into())
+    }
+
+    /// A part whose names depend on what is shown.
+    pub(crate) fn named(
+        id: Cow<'static, str>,
+        link: Cow<'static, str>,
+        title: Cow<'static, str>,
+    ) -> PageBlock<'a> {
         let (says, cards, charts, tables) = Default::default();
-        PageBlock { id, title, details: "The numbers", says, cards, charts, tables }
+        PageBlock { id, link, title, details: "The numbers", says, cards, charts, tables }
     }
 
     /// Adds a table, cut to what a page may hold.

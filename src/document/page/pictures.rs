@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use gyan_results::Unit;
 
+use crate::document::page::history::HistoryChart;
 use crate::document::value::{Amount, Value};
 
 /// A chart: the question that it answers, and what is drawn.
@@ -40,6 +41,7 @@ pub(crate) enum Picture<'a> {
     Bands(Bands),
     Spans(Spans<'a>),
     Curves(Curves<'a>),
+    History(HistoryChart<'a>),
     Timeline(TimelineRows<'a>),
 }
 

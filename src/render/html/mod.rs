@@ -74,7 +74,7 @@ pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) 
                         p.headline { (value(headline)) "." }
                     }
                     nav aria-label="Parts of this page" {
-                        @for block in &page.blocks { a href={ "#" (block.id) } { (short(block.id)) } " " }
+                        @for block in &page.blocks { a href={ "#" (block.id) } { (block.link) } " " }
                     }
                 }
                 main { @for of in &page.blocks { (block(of, "")) } }
@@ -113,12 +113,6 @@ pub(crate) fn fragment(out: &mut (impl Write + ?Sized), page: &Page) -> io::Resu
     writeln!(out, "{}", element.into_string())
 }
 
-/// The text of a link: the heading that it leads to, with a capital letter.
-fn short(id: &str) -> String {
-    let (first, rest) = id.split_at(usize::from(!id.is_empty()));
-    format!("{}{rest}", first.to_uppercase())
-}
-
 /// Its hash, as a policy names it.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
@@ -145,11 +139,11 @@ fn block(block: &PageBlock, prefix: &str) -> Markup {
                     }
                 }
             }
-            @for of in open { (section(&of.section, block.title)) }
+            @for of in open { (section(&of.section, &block.title)) }
             @if !details.is_empty() {
                 details {
                     summary { (block.details) }
-                    @for of in details { (section(&of.section, block.title)) }
+                    @for of in details { (section(&of.section, &block.title)) }
                 }
             }
         }

@@ -16,6 +16,7 @@ pub(super) fn value(of: &Value) -> Markup {
             Value::Amount(of) => (amount(of)),
             Value::Line(parts) => @for part in parts { (value(part)) },
             Value::Fact(label, of) => { (label) ": " (value(of)) },
+            Value::Link(_, to) => a href=(to) { (text(of)) },
             Value::Plot(plot) => (charts::plot(plot)),
             Value::Indent(depth) => @for _ in 0..*depth { "\u{a0}\u{a0}" },
             Value::Text(_) | Value::Rank(_) | Value::Ranks(_) => (text(of)),

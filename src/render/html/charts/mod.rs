@@ -6,6 +6,7 @@ mod bands;
 mod bars;
 mod curves;
 mod histogram;
+mod history;
 mod matrix;
 mod ranks;
 mod spans;
@@ -28,8 +29,10 @@ const COLOURS: usize = 7;
 
 pub(super) fn chart(of: &Chart, id: &str) -> Markup {
     // Two charts that need not be wide fit side by side.
-    let is_narrow =
-        matches!(of.picture, Picture::Histogram(_) | Picture::Matrix(_) | Picture::Curves(_));
+    let is_narrow = matches!(
+        of.picture,
+        Picture::Histogram(_) | Picture::Matrix(_) | Picture::Curves(_) | Picture::History(_)
+    );
     html! {
         figure class=[is_narrow.then_some("half")] {
             figcaption {
@@ -44,6 +47,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
                 Picture::Matrix(matrix) => (matrix::drawn(matrix, of, id)),
                 Picture::Spans(spans) => (spans::drawn(spans, of, id)),
                 Picture::Curves(curves) => (curves::drawn(curves, of, id)),
+                Picture::History(history) => (history::drawn(history, of, id)),
                 Picture::Bands(bands) => (bands::drawn(bands, of, id)),
                 Picture::Timeline(rows) => (timeline::drawn(rows, of, id)),
             }
