@@ -168,7 +168,7 @@ fn a_user_who_profiles_gets_an_ordinary_run_and_the_site_nothing() {
         let site = Site::new("at_least = '0s'");
         let program = mpi.program("receives").display().to_string();
         let mut line = vec![gyan().get_program().to_str().unwrap().to_owned()];
-        line.extend(["run", "-o", "profile", "--reduce", "off", "--"].map(str::to_owned));
+        line.extend(["run", "-o", "profile", "--"].map(str::to_owned));
         line.extend(mpi.mpirun(2).into_iter().chain([program.clone()]));
         // What gyan sets comes after what the site has set, which is another file.
         let other = site.here.path().join("libgyan.so");
