@@ -195,3 +195,37 @@ fn intervals_are_within_the_whole_and_overlap_by_half() {
         assert!(all.iter().any(|of| of.len() <= 11 && of.end == 3 + length), "{all:?}");
     }
 }
+
+/// `BLESS=1` writes it.
+#[test]
+fn the_table_of_the_chapter_is_what_made_up_histories_give() {
+    const TABLE: [&str; 2] = ["<!-- made-up histories -->\n", "<!-- end of made-up histories -->"];
+    // The percentage, and the first of 40 runs that takes so much longer.
+    const STEPS: [(f64, usize); 4] = [(8.0, 22), (5.0, 22), (8.0, 30), (8.0, 34)];
+    let head = STEPS.map(|(percent, at)| format!("{percent} % at the {}th", at + 1));
+    let mut table = format!(
+        "| noise | no change | {} |\n| :-- | --: |{}\n",
+        head.join(" | ").replace("23th", "23rd").replace("31th", "31st"),
+        " --: |".repeat(STEPS.len())
+    );
+    for (machine, words) in MACHINES {
+        let alarms = alarms(&found(machine, 40, |_| 1.0));
+        let steps = STEPS.map(|(percent, at)| {
+            let found = found(machine, 40, step(at, percent));
+            format!("{}, {}", self::alarms(&found), named(&found, at))
+        });
+        let row = format!("| {words} | {alarms} | {} |\n", steps.join(" | "));
+        table.push_str(&row);
+    }
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pages.md");
+    let chapter = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = chapter.split_once(TABLE[0]).unwrap();
+    let (is, after) = rest.split_once(TABLE[1]).unwrap();
+    let wanted = format!("\n{table}\n");
+    if std::env::var_os("BLESS").is_some() {
+        let chapter = [before, TABLE[0], &wanted, TABLE[1], after].concat();
+        std::fs::write(&file, chapter).unwrap();
+        return;
+    }
+    assert_eq!(is, wanted);
+}

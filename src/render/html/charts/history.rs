@@ -20,7 +20,7 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 8.0;
 /// How many labels the scale has, about.
-const TICKS: f64 = 5.0;
+const TICKS: u32 = 5;
 /// What is above the highest level by this factor is drawn at the upper edge: a run on a busy machine would hide all others.
 const ABOVE_LEVELS: f64 = 1.5;
 /// Radii of points, from few to many.
@@ -62,12 +62,12 @@ impl PlotArea {
 
     /// Round numbers.
     fn ticks(&self) -> Vec<f64> {
-        let rough = (self.to - self.from) / TICKS;
+        let rough = (self.to - self.from) / f64::from(TICKS);
         let decade = libm::pow(10.0, libm::floor(libm::log10(rough)));
         let steps = [1.0, 2.0, 5.0, 10.0].map(|of| of * decade);
         let step = steps.into_iter().find(|step| *step >= rough).unwrap_or(rough);
         let first = libm::ceil(self.from / step);
-        let ticks = (0..=2 * TICKS as usize).map(|at| (first + at as f64) * step);
+        let ticks = (0..=2 * TICKS).map(|at| (first + f64::from(at)) * step);
         ticks.take_while(|tick| *tick <= self.to).collect()
     }
 }
