@@ -9,7 +9,7 @@ use crate::comparison::history::{
     Commit, FindingHistory, Measure, ProgramHistory, Series, libraries,
 };
 use crate::document::badge::{Badge, Mood};
-use crate::document::page::history::{HistoryChart, HistoryCourse, Place};
+use crate::document::page::history::{HistoryChart, HistoryCourse, HistoryPlace};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{Card, Page, PageBlock};
 use crate::document::value::{Value, line, row, seconds, share};
@@ -267,8 +267,8 @@ fn came_or_went<'a>(
     }
 }
 
-fn places<'a>(of: &ProgramHistory<'a>, links: &SiteLinks) -> Vec<Place<'a>> {
-    let place = |commit: &Commit<'a>| Place {
+fn places<'a>(of: &ProgramHistory<'a>, links: &SiteLinks) -> Vec<HistoryPlace<'a>> {
+    let place = |commit: &Commit<'a>| HistoryPlace {
         name: short(commit).into(),
         link: commit.runs.first().and_then(|run| (links.run)(&run.name)),
     };
