@@ -72,7 +72,7 @@ const SUBCOMMANDS: [More; 20] = [
     more("open", "page", &["DISPLAY", "WAYLAND_DISPLAY"], &[PAGE, PROFILES, SUMMARY, PACK]),
     more("explain", "findings", &["PAGER"], &[]),
     more("check", "ci", &[], RUN),
-    more("pages", "pages", &[], RUN),
+    more("pages", "pages.md", &[], RUN),
     more("diff", "comparing", &[], RUN),
     more("scale", "scaling", &[], RUN),
     more("tune", "tuning", &[], &[TUNED, SETTINGS]),
