@@ -9,7 +9,7 @@ use crate::comparison::history::{
     Commit, FindingHistory, Measure, ProgramHistory, Series, libraries,
 };
 use crate::document::badge::{Badge, Mood};
-use crate::document::page::history::{HistoryChart, HistoryCourse, Place};
+use crate::document::page::history::{HistoryChart, HistoryCourse, HistoryPlace};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{Card, Page, PageBlock};
 use crate::document::value::{Value, line, row, seconds, share};
@@ -53,10 +53,7 @@ pub(crate) fn page_of_histories<'a>(
 
 /// The same as a few lines of text.
 pub(crate) fn histories<'a>(programs: &'a [ProgramHistory<'a>]) -> View<'a> {
-    let section = |of: &'a ProgramHistory| {
-        let judged = of.series.iter().filter(|series| name_of(series.measure).is_some());
-        Section::of_notes(title(of), judged.flat_map(|series| sentences(of, series)).collect())
-    };
+    let section = |of: &'a ProgramHistory| Section::of_notes(title(of), sentences(of));
     let title = badge(programs).message.into();
     View { title, subtitle: Vec::new(), sections: programs.iter().map(section).collect() }
 }
@@ -150,14 +147,14 @@ fn block<'a>(at: usize, of: &'a ProgramHistory<'a>, links: &SiteLinks) -> PageBl
     let command = format!("{} {}", of.program, cut(&of.arguments, ARGUMENTS_AT_MOST));
     let title = format!("{}, {} rank{}", command.trim(), of.ranks, plural(of.ranks.into()));
     let mut block = PageBlock::named(slug(of, at).into(), ranks.into(), title.into());
-    for series in &of.series {
-        if series.changes.is_empty() {
-            block.says.extend(sentences(of, series));
+    if let Some(run) = series_of(of, Measure::Run) {
+        if run.changes.is_empty() {
+            block.says.extend(sentences(of));
         }
-        let numbered = series.changes.iter().enumerate();
-        block.cards.extend(numbered.map(|(number, change)| {
-            let link = (series.measure == Measure::Run).then(|| (links.change)(at, number));
-            card(of, series, (number, change), link)
+        let numbered = run.changes.iter().enumerate();
+        block.cards.extend(numbered.map(|change| {
+            let link = (links.change)(at, change.0);
+            card(of, run, change, link)
         }));
     }
     block.charts.extend([Measure::Run, Measure::InMpi].into_iter().filter_map(|measure| {
@@ -171,39 +168,19 @@ fn block<'a>(at: usize, of: &'a ProgramHistory<'a>, links: &SiteLinks) -> PageBl
     block
 }
 
-/// The name of a time in a sentence; none where its changes are not judged.
-fn name_of(measure: Measure) -> Option<&'static str> {
-    match measure {
-        Measure::Run => Some("the run"),
-        Measure::InMpi => Some("the time in MPI"),
-        _ => None,
+/// What is said of the time of the run: its changes, or that there are none.
+fn sentences<'a>(of: &ProgramHistory<'a>) -> Vec<Value<'a>> {
+    let Some(run) = series_of(of, Measure::Run) else { return Vec::new() };
+    let known = run.values.iter().flatten().count();
+    if !run.is_judged {
+        let here = line!["Not judged: it takes ", VALUES_AT_LEAST, " commits at least, and here "];
+        let are = if known == 1 { "is " } else { "are " };
+        return vec![line![here, are, known, "; gyan check compares fewer"]];
     }
-}
-
-/// What is said of a time: its changes, or that there are none.
-fn sentences<'a>(of: &ProgramHistory<'a>, series: &Series) -> Vec<Value<'a>> {
-    let Some(name) = name_of(series.measure) else { return Vec::new() };
-    let known = series.values.iter().flatten().count();
-    if !series.is_judged {
-        let (with, s) = (commits_of(known), if known == 1 { "s" } else { "" });
-        let least = VALUES_AT_LEAST as u64;
-        return vec![line![
-            "Not judged: ",
-            name,
-            ", which ",
-            with,
-            " know",
-            s,
-            ". It takes ",
-            least,
-            " commits at least; gyan check compares fewer"
-        ]];
+    if run.changes.is_empty() {
+        return vec![line!["No change of the run was found in ", commits_of(known)]];
     }
-    if series.changes.is_empty() {
-        return vec![line!["No change of ", name, " was found in ", commits_of(known)]];
-    }
-    let all = series.changes.iter().enumerate();
-    all.map(|(at, change)| headline(of, series, (at, change))).collect()
+    run.changes.iter().enumerate().map(|change| headline(of, run, change)).collect()
 }
 
 /// How much longer or shorter since which commit.
@@ -213,15 +190,11 @@ fn headline<'a>(
     (at, change): (usize, &ChangePoint),
 ) -> Value<'a> {
     let commit = &of.commits[change.index];
-    let name = name_of(series.measure).unwrap_or_default();
-    let than = if change.ratio < 1.0 { " less" } else { " more" };
-    let levels = series.levels();
-    let level = |side: Range<usize>| levels.iter().find(|(stretch, _)| *stretch == side);
-    let [before, after] =
-        series.sides(at).map(|side| level(side).map(|(_, level)| seconds(*level)));
+    let than = if change.ratio < 1.0 { " faster" } else { " slower" };
+    let [before, after] = series.sides(at).map(|side| series.level(side).map(seconds));
     let size = share((change.ratio - 1.0).abs());
     let since = line![" since ", short(commit), " (", date(commit), ")"];
-    line![size, than, " in ", name, since, ": ", before, ", then ", after]
+    line![size, than, since, ": the run took ", before, ", and now ", after]
 }
 
 fn date<'a>(commit: &Commit<'a>) -> &'a str {
@@ -232,7 +205,7 @@ fn card<'a>(
     of: &'a ProgramHistory<'a>,
     series: &Series,
     (at, change): (usize, &ChangePoint),
-    link: Option<String>,
+    link: String,
 ) -> Card<'a> {
     let commits = &of.commits;
     let [low, high] = [change.low, change.high].map(|end| share(end - 1.0).as_change());
@@ -259,15 +232,19 @@ fn card<'a>(
         ]
     });
     let [before, after] = series.sides(at);
+    let in_mpi = series_of(of, Measure::InMpi);
+    let in_mpi = [&before, &after].map(|side| in_mpi.and_then(|of| of.level(side.clone())));
+    if let [Some(was_s), Some(is_s)] = in_mpi {
+        let [was, is] = [was_s, is_s].map(seconds);
+        notes.push(line!["Of that, an average rank was in MPI for ", was, ", and now ", is]);
+    }
     let [was, is] = [&before, &after].map(|side| libraries(&commits[side.clone()]));
     let new = is.difference(&was).map(|library| short_library(library)).collect::<Vec<_>>();
     if !new.is_empty() {
         notes.push(line!["After it the MPI library is another one: ", new.join(", ")]);
     }
     notes.extend(of.findings.iter().filter_map(|finding| came_or_went(finding, &before, &after)));
-    if let Some(link) = link {
-        notes.push(Value::Link("What gyan diff says of the runs before and after it".into(), link));
-    }
+    notes.push(Value::Link("What gyan diff says of the runs before and after it".into(), link));
     let (columns, rows) = (Vec::new(), Vec::new());
     let title = headline(of, series, (at, change));
     Card { share: None, section: Section { title, columns, rows, notes } }
@@ -290,8 +267,8 @@ fn came_or_went<'a>(
     }
 }
 
-fn places<'a>(of: &ProgramHistory<'a>, links: &SiteLinks) -> Vec<Place<'a>> {
-    let place = |commit: &Commit<'a>| Place {
+fn places<'a>(of: &ProgramHistory<'a>, links: &SiteLinks) -> Vec<HistoryPlace<'a>> {
+    let place = |commit: &Commit<'a>| HistoryPlace {
         name: short(commit).into(),
         link: commit.runs.first().and_then(|run| (links.run)(&run.name)),
     };
@@ -303,14 +280,14 @@ fn chart_of_time<'a>(of: &ProgramHistory<'a>, series: &Series, links: &SiteLinks
         Measure::Run => ("How long is the run?", "run"),
         _ => ("How long is an average rank in MPI?", "in MPI"),
     };
-    let says = "a point for each commit, the median of its runs; the line is the level between changes. The scale need not \
-                begin at 0";
+    let says = "a point for each commit, the median of its runs. The scale need not begin at 0";
+    let changes = series_of(of, Measure::Run).map_or(&[][..], |run| &run.changes);
     let picture = Picture::History(HistoryChart {
         unit: Unit::Seconds,
         places: places(of, links),
         courses: vec![HistoryCourse { name: name.into(), points: series.values.clone() }],
-        levels: series.levels(),
-        changes: series.changes.iter().map(|of| (of.index, of.within.clone())).collect(),
+        levels: if series.is_judged { series.levels() } else { Vec::new() },
+        changes: changes.iter().map(|of| (of.index, of.within.clone())).collect(),
     });
     Chart::new(title, says, picture)
 }

@@ -31,7 +31,7 @@ const CHANGES: &str = "changes";
 const COMPARED_AT_MOST: usize = 8;
 
 pub(crate) fn pages(options: &PagesOptions) -> Result<u8, Error> {
-    let site = Site::new(&options.output)?;
+    let site = SiteDirectory::new(&options.output)?;
     let order = options.order.as_deref().map_or(Ok(Vec::new()), read_order)?;
     let (all, is_whole) = open(options, &site)?;
     let rules = HistoryRules { label: &options.label, order: &order, last: options.last };
@@ -87,7 +87,7 @@ struct AllRuns {
 
 /// Reads each run and writes its page. One that cannot be read is left out, as is a page of the site itself: it must not keep
 /// the site from being made. Returns whether there was none like that.
-fn open(options: &PagesOptions, site: &Site) -> Result<(AllRuns, bool), Error> {
+fn open(options: &PagesOptions, site: &SiteDirectory) -> Result<(AllRuns, bool), Error> {
     let mut all = AllRuns { runs: Vec::new(), pages: BTreeMap::new() };
     let (mut left_out, mut is_whole) = (Vec::new(), true);
     for path in &options.history {
@@ -141,19 +141,19 @@ impl AllRuns {
 }
 
 /// The directory that is written.
-struct Site {
+struct SiteDirectory {
     directory: PathBuf,
 }
 
-impl Site {
+impl SiteDirectory {
     /// Makes its directories.
-    fn new(directory: &Path) -> Result<Site, Error> {
+    fn new(directory: &Path) -> Result<SiteDirectory, Error> {
         for inside in ["", RUNS, CHANGES] {
             let path = directory.join(inside);
             let failed = |error| Error::io(&path, &error, "name another directory");
             fs::create_dir_all(&path).map_err(failed)?;
         }
-        Ok(Site { directory: directory.to_owned() })
+        Ok(SiteDirectory { directory: directory.to_owned() })
     }
 
     /// Whether a run is a page of the site, which is inside the history.

@@ -68,8 +68,6 @@ impl Measure {
         Measure::LoadBalance,
         Measure::Communication,
     ];
-    /// Those whose changes are named; the others follow from them.
-    const JUDGED: [Measure; 2] = [Measure::Run, Measure::InMpi];
 
     /// None where it is not known, or only a bound of it.
     fn value(self, summary: &Summary) -> Option<f64> {
@@ -92,22 +90,24 @@ pub(crate) struct Series {
     pub(crate) measure: Measure,
     /// For each commit: the least, median and largest of its runs; none where no run has it.
     pub(crate) values: Vec<Option<[f64; 3]>>,
-    /// The changes, by the places of the commits.
+    /// The changes, by the places of the commits; only of the time of the run.
     pub(crate) changes: Vec<ChangePoint>,
     /// Whether there are enough commits to look for changes.
     pub(crate) is_judged: bool,
 }
 
 impl Series {
-    /// The stretches between changes, as commits, each with the median of its medians.
+    /// The median of what is known of some commits.
+    pub(crate) fn level(&self, commits: Range<usize>) -> Option<f64> {
+        let values: Vec<f64> = self.values[commits].iter().flatten().map(|of| of[1]).collect();
+        median(&values)
+    }
+
+    /// The stretches between changes, as commits, each with its level.
     pub(crate) fn levels(&self) -> Vec<(Range<usize>, f64)> {
         let places = || self.changes.iter().map(|change| change.index);
         let parts = [0].into_iter().chain(places()).zip(places().chain([self.values.len()]));
-        let level = |(from, to): (usize, usize)| {
-            let values: Vec<f64> = self.values[from..to].iter().flatten().map(|of| of[1]).collect();
-            Some((from..to, median(&values)?))
-        };
-        parts.filter_map(level).collect()
+        parts.filter_map(|(from, to)| Some((from..to, self.level(from..to)?))).collect()
     }
 
     /// The commits between the change before and this one, and between this one and the next.
@@ -192,11 +192,10 @@ fn series(commits: &[Commit], measure: Measure, unchanged: &mut Unchanged) -> Se
     let values: Vec<Option<[f64; 3]>> = commits.iter().map(value).collect();
     let (places, medians): (Vec<usize>, Vec<f64>) =
         values.iter().enumerate().filter_map(|(at, of)| Some((at, (*of)?[1]))).unzip();
-    let is_judged = Measure::JUDGED.contains(&measure) && medians.len() >= VALUES_AT_LEAST;
-    let mut changes = Vec::new();
-    if is_judged {
-        changes = change_points(&medians, ALPHA / Measure::JUDGED.len() as f64, unchanged);
-    }
+    // The others follow from it: each that is judged as well would add its false alarms.
+    let is_judged = measure == Measure::Run && medians.len() >= VALUES_AT_LEAST;
+    let mut changes =
+        if is_judged { change_points(&medians, ALPHA, unchanged) } else { Vec::new() };
     for change in &mut changes {
         let within = change.within.clone();
         change.index = places[change.index];

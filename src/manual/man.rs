@@ -64,7 +64,7 @@ const FILES: [(&str, &str); 8] = [
 const LIBRARY: &str = "GYAN_LIBRARY";
 const RUN: &[&str] = &[PROFILES, SUMMARY, LIVE, PACK];
 
-const SUBCOMMANDS: [More; 19] = [
+const SUBCOMMANDS: [More; 20] = [
     more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, TIMELINE, LIVE]),
     more("report", "first-screen", &[], RUN),
     more("now", "stuck", &[], &[PROFILES, LIVE]),
@@ -72,6 +72,7 @@ const SUBCOMMANDS: [More; 19] = [
     more("open", "page", &["DISPLAY", "WAYLAND_DISPLAY"], &[PAGE, PROFILES, SUMMARY, PACK]),
     more("explain", "findings", &["PAGER"], &[]),
     more("check", "ci", &[], RUN),
+    more("pages", "pages.md", &[], RUN),
     more("diff", "comparing", &[], RUN),
     more("scale", "scaling", &[], RUN),
     more("tune", "tuning", &[], &[TUNED, SETTINGS]),

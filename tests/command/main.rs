@@ -13,6 +13,7 @@ mod differences;
 mod examples;
 mod export;
 mod golden;
+mod history;
 mod hosts;
 mod kept;
 mod machine;

@@ -10,7 +10,7 @@ use crate::document::value::Value;
 pub(crate) struct HistoryChart<'a> {
     pub(crate) unit: Unit,
     /// What each place is, such as a commit.
-    pub(crate) places: Vec<Place<'a>>,
+    pub(crate) places: Vec<HistoryPlace<'a>>,
     pub(crate) courses: Vec<HistoryCourse<'a>>,
     /// Numbers that hold for a stretch of places.
     pub(crate) levels: Vec<(Range<usize>, f64)>,
@@ -19,7 +19,7 @@ pub(crate) struct HistoryChart<'a> {
 }
 
 /// A place of the order.
-pub(crate) struct Place<'a> {
+pub(crate) struct HistoryPlace<'a> {
     pub(crate) name: Value<'a>,
     /// What a point at this place leads to.
     pub(crate) link: Option<String>,

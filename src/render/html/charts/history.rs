@@ -20,21 +20,21 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 22.0;
 const BOTTOM: f64 = 8.0;
 /// How many labels the scale has, about.
-const TICKS: f64 = 5.0;
+const TICKS: u32 = 5;
 /// What is above the highest level by this factor is drawn at the upper edge: a run on a busy machine would hide all others.
 const ABOVE_LEVELS: f64 = 1.5;
 /// Radii of points, from few to many.
 const RADII: [f64; 2] = [4.5, 1.5];
 
 /// Where numbers are in the drawing.
-struct PlotArea {
+struct HistoryArea {
     places: usize,
     from: f64,
     to: f64,
 }
 
-impl PlotArea {
-    fn of_chart(of: &HistoryChart) -> PlotArea {
+impl HistoryArea {
+    fn of_chart(of: &HistoryChart) -> HistoryArea {
         let points = of.courses.iter().flat_map(|course| &course.points).flatten();
         let levels = of.levels.iter().map(|(_, level)| *level);
         let mut ends = [f64::INFINITY, f64::NEG_INFINITY];
@@ -47,7 +47,7 @@ impl PlotArea {
         };
         // A constant is drawn in the middle.
         let margin = if high > low { 0.08 * (high - low) } else { high.abs().max(1.0) / 10.0 };
-        PlotArea { places: of.places.len(), from: (low - margin).max(0.0), to: high + margin }
+        HistoryArea { places: of.places.len(), from: (low - margin).max(0.0), to: high + margin }
     }
 
     /// The middle of a place.
@@ -62,18 +62,18 @@ impl PlotArea {
 
     /// Round numbers.
     fn ticks(&self) -> Vec<f64> {
-        let rough = (self.to - self.from) / TICKS;
+        let rough = (self.to - self.from) / f64::from(TICKS);
         let decade = libm::pow(10.0, libm::floor(libm::log10(rough)));
         let steps = [1.0, 2.0, 5.0, 10.0].map(|of| of * decade);
         let step = steps.into_iter().find(|step| *step >= rough).unwrap_or(rough);
         let first = libm::ceil(self.from / step);
-        let ticks = (0..=2 * TICKS as usize).map(|at| (first + at as f64) * step);
+        let ticks = (0..=2 * TICKS).map(|at| (first + f64::from(at)) * step);
         ticks.take_while(|tick| *tick <= self.to).collect()
     }
 }
 
 pub(super) fn drawn(history: &HistoryChart, of: &Chart, id: &str) -> Markup {
-    let area = PlotArea::of_chart(history);
+    let area = HistoryArea::of_chart(history);
     let mut marks = scale(history, &area);
     changes(&mut marks, history, &area);
     for (stretch, level) in &history.levels {
@@ -104,7 +104,7 @@ fn colour(at: usize) -> String {
     format!("k{}", (at + 1) % COLOURS)
 }
 
-fn scale(history: &HistoryChart, area: &PlotArea) -> String {
+fn scale(history: &HistoryChart, area: &HistoryArea) -> String {
     let mut marks = String::new();
     for tick in area.ticks() {
         let (y, label) = (area.y(tick), number(history.unit, Number::Double(tick)));
@@ -119,7 +119,7 @@ fn scale(history: &HistoryChart, area: &PlotArea) -> String {
     marks
 }
 
-fn changes(marks: &mut String, history: &HistoryChart, area: &PlotArea) {
+fn changes(marks: &mut String, history: &HistoryChart, area: &HistoryArea) {
     let bottom = HEIGHT - BOTTOM;
     for (index, within) in &history.changes {
         let [from, to] = [*within.start() as f64 - 0.9, *within.end() as f64 - 0.1];
@@ -144,7 +144,7 @@ fn points(
     history: &HistoryChart,
     course: &HistoryCourse,
     colour: &str,
-    area: &PlotArea,
+    area: &HistoryArea,
 ) {
     let [most, least] = RADII;
     let radius = round((200.0 / area.places.max(1) as f64).clamp(least, most));
