@@ -51,7 +51,7 @@ pub fn only_starts(name: &str) -> bool {
 /// communicator.
 ///
 /// The calls are numbered from 0, alike on every rank. In each block of `2^level` calls that begins at a
-/// multiple of `2^level`, one was timed; which one depends on nothing else (`docs/internals.md`).
+/// multiple of `2^level`, one was timed; which one depends on nothing else (`docs/developers/internals.md`).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Waiting {

@@ -19,7 +19,8 @@ pub(crate) const BEGIN: &str = "```console\n";
 pub(crate) const END: &str = "```\n";
 
 pub(crate) fn pages() -> Vec<PathBuf> {
-    let files = ["docs", "docs/findings"].map(|directory| fs::read_dir(root().join(directory)));
+    let files = ["docs", "docs/findings", "docs/developers"]
+        .map(|directory| fs::read_dir(root().join(directory)));
     let files = files.into_iter().flat_map(|files| files.unwrap().map(|file| file.unwrap().path()));
     let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
     let mut pages: Vec<PathBuf> = files.filter(is_page).collect();

@@ -131,7 +131,7 @@ fn a_job_leaves_one_record_with_its_exact_counts_and_nothing_else() {
         for (function, number) in called(&site.home(), RANKS) {
             let found = summary.calls.iter().find(|call| call.name == function);
             let found = found.unwrap_or_else(|| panic!("{mpi:?}: no {function}"));
-            assert_eq!(found.count.sum, Number::U64(number), "{mpi:?} {function}");
+            assert_eq!(found.count.sum, Number::from(number), "{mpi:?} {function}");
         }
         assert_eq!(site.left_behind(), Vec::<String>::new(), "{mpi:?}");
     }
@@ -168,7 +168,7 @@ fn a_user_who_profiles_gets_an_ordinary_run_and_the_site_nothing() {
         let site = Site::new("at_least = '0s'");
         let program = mpi.program("receives").display().to_string();
         let mut line = vec![gyan().get_program().to_str().unwrap().to_owned()];
-        line.extend(["run", "-o", "profile", "--reduce", "off", "--"].map(str::to_owned));
+        line.extend(["run", "-o", "profile", "--"].map(str::to_owned));
         line.extend(mpi.mpirun(2).into_iter().chain([program.clone()]));
         // What gyan sets comes after what the site has set, which is another file.
         let other = site.here.path().join("libgyan.so");

@@ -253,7 +253,7 @@ fn late_ranks_are_found(
     late.iter().map(found).collect()
 }
 
-/// Keeps for the table of docs/waiting.md what was found on two ranks.
+/// Keeps for the table of docs/developers/waiting.md what was found on two ranks.
 fn rooted_is_found(mpi: Mpi, name: &str, arguments: &[&str], late: &[LateRank]) {
     let run = Profiled::run(mpi, 2, &[&["rooted"], arguments].concat(), &NOTHING_ELSE);
     let found = late_ranks_are_found(&format!("{mpi:?}"), &run.outcome, &run.profiles(), late, 0);

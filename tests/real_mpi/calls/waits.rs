@@ -1,4 +1,4 @@
-//! Waiting that programs injected and measured with their own clocks, and what gyan found of it: for the table in docs/waiting.md.
+//! Waiting that programs injected and measured with their own clocks, and what gyan found of it: for the table in docs/developers/waiting.md.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! The long run, `scripts/cluster test`: every MPI of the test bed on four hosts, by every launcher. It writes the table of
-//! docs/clusters.md.
+//! docs/developers/clusters.md.
 
 use std::fmt::Write;
 
@@ -119,5 +119,5 @@ fn every_mpi_and_launcher_on_four_hosts() {
         writeln!(table, "{number}. {reason}").unwrap();
     }
     print!("{table}");
-    compare("docs/clusters.md", "the table of the cluster", &table);
+    compare("docs/developers/clusters.md", "the table of the cluster", &table);
 }

@@ -1,4 +1,4 @@
-//! The table of docs/waiting.md: waiting that programs injected, and what was found of it.
+//! The table of docs/developers/waiting.md: waiting that programs injected, and what was found of it.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::{compare, parts};
 use crate::calls::waits::{InjectedWait, kept};
 use crate::common::BED;
 
-const DOCUMENT: &str = "docs/waiting.md";
+const DOCUMENT: &str = "docs/developers/waiting.md";
 const WHAT: &str = "injected waiting";
 
 /// The first cells of a row are the same on every machine.
