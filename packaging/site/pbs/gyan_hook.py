@@ -27,7 +27,7 @@ def changed(environment: Mapping[str, str]) -> dict[str, str]:
     is_here = os.access(LIBRARY, os.R_OK) and os.access(SITE, os.R_OK)
     if has_gyan or is_off or not is_here:
         return {}
-    return {"LD_PRELOAD": f"{LIBRARY}:{before}" if before else LIBRARY, "GYAN_SITE": SITE}
+    return {"LD_PRELOAD": f"{LIBRARY}:{before}" if before else LIBRARY, "GYAN_SITE": environment.get("GYAN_SITE") or SITE}
 
 
 def launch() -> None:
