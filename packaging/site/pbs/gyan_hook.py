@@ -37,7 +37,7 @@ def launch() -> None:
         if not event.job.interactive:
             for name, value in changed(event.env).items():
                 event.env[name] = value
-    except Exception as error:  # noqa: BLE001  # A job starts, whatever happens here.
+    except Exception as error:  # A job starts, whatever happens here.
         pbs.logmsg(pbs.LOG_DEBUG, f"gyan: not loaded: {error}")
     event.accept()
 
