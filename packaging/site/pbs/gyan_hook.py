@@ -27,7 +27,7 @@ def changed(environment: Mapping[str, str]) -> dict[str, str]:
     is_here = os.access(LIBRARY, os.R_OK) and os.access(SITE, os.R_OK)
     if has_gyan or is_off or not is_here:
         return {}
-    return {"LD_PRELOAD": f"{LIBRARY}:{before}" if before else LIBRARY, "GYAN_SITE": SITE}
+    return {"LD_PRELOAD": f"{LIBRARY}:{before}" if before else LIBRARY, "GYAN_SITE": environment.get("GYAN_SITE") or SITE}
 
 
 def launch() -> None:
@@ -37,7 +37,7 @@ def launch() -> None:
         if not event.job.interactive:
             for name, value in changed(event.env).items():
                 event.env[name] = value
-    except Exception as error:  # noqa: BLE001  # A job starts, whatever happens here.
+    except Exception as error:  # A job starts, whatever happens here.
         pbs.logmsg(pbs.LOG_DEBUG, f"gyan: not loaded: {error}")
     event.accept()
 

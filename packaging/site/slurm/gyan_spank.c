@@ -163,9 +163,11 @@ int slurm_spank_task_init(spank_t spank, int count, char *words[])
         int length = snprintf(preload, sizeof preload, "%s%s%s", library, before[0] ? ":" : "", before);
         if (length < 0 || (size_t)length >= sizeof preload)
             reason = "LD_PRELOAD is too long";
-        else if (spank_setenv(spank, "GYAN_SITE", site, 1) != ESPANK_SUCCESS
-                 || spank_setenv(spank, "LD_PRELOAD", preload, 1) != ESPANK_SUCCESS)
+        else if (spank_setenv(spank, "LD_PRELOAD", preload, 1) != ESPANK_SUCCESS)
             reason = "the environment cannot be set";
+        else
+            /* A user's own value stays: GYAN_SITE=off makes the run the user's. */
+            (void)spank_setenv(spank, "GYAN_SITE", site, 0);
     }
     if (reason)
         slurm_debug("gyan: not loaded: %s", reason);

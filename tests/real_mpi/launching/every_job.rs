@@ -1,13 +1,20 @@
 //! What a site loads gyan into every job with: who gets it, and who is left alone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
+use gyan_results::{Diagnosis, JobRecord, RECORD_BYTES, Verdict};
 use tempfile::TempDir;
 
 use super::slurm::Slurm;
-use crate::common::{Outcome, command, libgyan, root, run};
+use crate::common::{
+    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, mpi, root, run, run_within,
+};
 
 /// A site: its library, its settings, and the files of packaging/site with the paths of these.
 struct Site {
@@ -25,7 +32,11 @@ impl Site {
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("lib")).unwrap();
         fs::copy(libgyan(), at("lib/libgyan.so")).unwrap();
-        fs::write(at("site.toml"), "").unwrap();
+        fs::create_dir(at("spool")).unwrap();
+        fs::set_permissions(at("spool"), fs::Permissions::from_mode(0o3733)).unwrap();
+        let spool = at("spool").display().to_string();
+        let settings = format!("spool = '{spool}'\ncluster = 'tests'\nat_least = '0s'\n");
+        fs::write(at("site.toml"), settings).unwrap();
         let copy = ["cp", "-r", "packaging/site/."].map(str::to_owned);
         succeed(command(&copy).arg(at("site")).current_dir(root()));
         let site = Site { library: at("lib/libgyan.so"), settings: at("site.toml"), directory };
@@ -36,6 +47,18 @@ impl Site {
 
     fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join("site").join(name)
+    }
+
+    /// The records in the spool once nobody writes there any more.
+    fn records(&self) -> Vec<JobRecord> {
+        let spool = self.directory.path().join("spool");
+        assert!(comes_true(|| keepers_of(&spool).is_empty()), "a keeper does not end");
+        let read = |entry: std::io::Result<fs::DirEntry>| {
+            let bytes = fs::read(entry.unwrap().path()).unwrap();
+            assert!(bytes.len() <= RECORD_BYTES, "{}", bytes.len());
+            JobRecord::from_bytes(&bytes).unwrap()
+        };
+        fs::read_dir(&spool).unwrap().map(read).collect()
     }
 
     /// As the staff of a site does.
@@ -102,6 +125,8 @@ fn tasks_have_it_and_others_are_left_alone(site: &Site, slurm: &Slurm) {
     let in_front = format!("{}:{other}|{}", site.library.display(), site.settings.display());
     assert_eq!(shown(slurm, &task, &[("LD_PRELOAD", &other)]), in_front);
     assert_eq!(shown(slurm, &task, &[("LD_PRELOAD", &own)]), format!("{own}|"));
+    let own_run = format!("{}|off", site.library.display());
+    assert_eq!(shown(slurm, &task, &[("GYAN_SITE", "off")]), own_run);
     for off in ["off", "OFF", "0", "no", "false"] {
         assert_eq!(shown(slurm, &task, &[("GYAN", off)]), "|", "{off}");
     }
@@ -131,10 +156,125 @@ fn in_batch(site: &Site, slurm: &Slurm, script: &str, options: &[&str]) -> Strin
     fs::read_to_string(out).unwrap()
 }
 
+/// Programs that end by themselves, with their arguments.
+const PROGRAMS: [&[&str]; 3] = [&["exit_code"], &["receives"], &["pipeline", "20", "1000"]];
+
+/// Runs one of them as a job of two ranks, from a directory of its own.
+fn job(slurm: &Slurm, mpi: Mpi, words: &[&str], settings: &[(&str, &str)]) -> Outcome {
+    let here = TempDir::new().unwrap();
+    let program = mpi.program(words[0]).display().to_string();
+    let srun = ["srun", "-Q", "--mpi=pmi2", "-n", "2", &program];
+    let mut srun = slurm.command(&[&srun, &words[1..]].concat());
+    srun.current_dir(&here).envs(settings.iter().copied());
+    let outcome = succeed(&mut srun);
+    let left = fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().file_name());
+    let left = left.filter(|name| !name.as_encoded_bytes().starts_with(b"truth."));
+    assert_eq!(left.count(), 0, "{words:?}");
+    outcome
+}
+
+/// Runs `number` jobs, four at a time, and looks at what they print and leave in the spool.
+fn each_job_leaves_a_record(site: &Site, slurm: &Slurm, number: usize) {
+    let mpi = mpi("mpich4");
+    let bare = PROGRAMS.map(|words| job(slurm, mpi, words, &[("GYAN", "off")]));
+    assert_eq!(site.records().len(), 0);
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some(which) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|which| *which < number)
+                {
+                    let which = which % PROGRAMS.len();
+                    let with = job(slurm, mpi, PROGRAMS[which], &[]);
+                    assert_eq!(
+                        with.stdout_of_ranks(),
+                        bare[which].stdout_of_ranks(),
+                        "{:?}",
+                        PROGRAMS[which]
+                    );
+                    assert_eq!(with.stderr, bare[which].stderr, "{:?}", PROGRAMS[which]);
+                }
+            });
+        }
+    });
+    let records = site.records();
+    let mut of_program = BTreeMap::<&str, usize>::new();
+    for record in &records {
+        *of_program.entry(&record.program).or_default() += 1;
+        assert_eq!((record.summary.ranks.reduced, &*record.cluster), (2, "tests"));
+    }
+    let expected = PROGRAMS.map(|words| (words[0], number / PROGRAMS.len()));
+    assert_eq!(of_program, expected.into_iter().collect());
+    let jobs: BTreeSet<&str> = records.iter().map(|record| &*record.job).collect();
+    assert_eq!(jobs.len(), number);
+}
+
+#[test]
+#[ignore = "fills the machine for minutes: scripts/test runs it alone"]
+fn each_of_300_jobs_under_slurm_leaves_one_record() {
+    let site = Site::new();
+    let slurm = Slurm::start_with(&site.with_plugin(""));
+    each_job_leaves_a_record(&site, &slurm, 300);
+}
+
+/// What `gyan doctor --site` finds, and its exit code.
+fn doctor(site: &Site) -> (i32, Diagnosis) {
+    let mut doctor = gyan();
+    doctor.args(["doctor", "--json", "--site"]).arg(&site.settings);
+    let mpi = mpi("mpich4");
+    doctor.arg("--").args(mpi.mpirun(2)).arg(mpi.program("exit_code"));
+    doctor.env("GYAN_LIBRARY", &site.library).current_dir(site.directory.path());
+    let outcome = run_within(&mut doctor, std::time::Duration::from_secs(600));
+    let diagnosis = serde_json::from_str(&outcome.stdout);
+    (outcome.code, diagnosis.unwrap_or_else(|error| panic!("{error}: {}", outcome.stderr)))
+}
+
+/// What it finds of one thing, with the verdict.
+fn found<'a>(diagnosis: &'a Diagnosis, what: &str) -> Vec<(Verdict, &'a str)> {
+    let checks = diagnosis.checks.iter().filter(|check| check.what == what);
+    checks.map(|check| (check.verdict, &*check.finding)).collect()
+}
+
+#[test]
+fn the_doctor_shows_that_a_site_works_and_what_is_in_the_way() {
+    let site = Site::new();
+    // The directory of a test is its user's only.
+    fs::set_permissions(&site.directory, fs::Permissions::from_mode(0o755)).unwrap();
+    let (code, good) = doctor(&site);
+    assert_eq!(code, 0, "{:?}", good.checks);
+    for what in ["site file", "spool", "written to", "for all users", "record", "commands"] {
+        assert!(matches!(found(&good, what)[..], [(Verdict::Ok, _)]), "{what}: {:?}", good.checks);
+    }
+    assert!(found(&good, "record")[0].1.contains("of a run of exit_code"));
+    assert!(found(&good, "commands")[0].1.starts_with("500 runs of "));
+    // The try leaves nothing in the site's spool.
+    assert_eq!(site.records().len(), 0);
+    fs::set_permissions(&site.library, fs::Permissions::from_mode(0o646)).unwrap();
+    let spool = site.directory.path().join("spool");
+    fs::set_permissions(&spool, fs::Permissions::from_mode(0o1777)).unwrap();
+    let (code, bad) = doctor(&site);
+    assert_eq!(code, 1);
+    assert!(found(&bad, "for all users")[0].1.contains("every user may write"));
+    assert!(found(&bad, "spool")[0].1.contains("users can list the jobs of others"));
+    fs::write(&site.settings, "spol = '/s'\none_in = 0\ncluster = 'x'\n").unwrap();
+    let (code, bad) = doctor(&site);
+    assert_eq!(code, 1);
+    let mistakes: Vec<&str> =
+        found(&bad, "site file").iter().map(|(_, finding)| *finding).collect();
+    assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+    assert!(
+        mistakes[0].contains("one_in")
+            && mistakes[1].contains("spol")
+            && mistakes[2].contains("spool: is missing")
+    );
+}
+
 #[test]
 fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
     let site = Site::new();
     let slurm = Slurm::start_with(&site.with_plugin(""));
+    each_job_leaves_a_record(&site, &slurm, 6);
     tasks_have_it_and_others_are_left_alone(&site, &slurm);
     let task = ["sh", "-c", SHOW];
     assert_eq!(shown(&slurm, &[&["--gyan=off"], &task[..]].concat(), &[]), "|");
@@ -151,16 +291,16 @@ fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
 
 #[test]
 fn the_plugin_of_slurm_can_be_for_one_partition_or_for_who_asks() {
-    for (words, loads) in [("partitions=short,all", true), ("partitions=small,al", false)] {
-        let site = Site::new();
-        let slurm = Slurm::start_with(&site.with_plugin(words));
-        let expected = if loads { site.loaded() } else { "|".into() };
-        assert_eq!(shown(&slurm, &["sh", "-c", SHOW], &[]), expected, "{words}");
-    }
     let site = Site::new();
     let slurm = Slurm::start_with(&site.with_plugin("default=off unknown=word"));
-    assert_eq!(shown(&slurm, &["sh", "-c", SHOW], &[]), "|");
-    assert_eq!(shown(&slurm, &["--gyan=on", "sh", "-c", SHOW], &[]), site.loaded());
+    let task = ["sh", "-c", SHOW];
+    assert_eq!(shown(&slurm, &task, &[]), "|");
+    assert_eq!(shown(&slurm, &[&["--gyan=on"], &task[..]].concat(), &[]), site.loaded());
+    // Slurm looks at the line for each step.
+    site.with_plugin("partitions=short,all");
+    assert_eq!(shown(&slurm, &task, &[]), site.loaded());
+    site.with_plugin("partitions=small,al");
+    assert_eq!(shown(&slurm, &task, &[]), "|");
 }
 
 #[test]
@@ -168,6 +308,7 @@ fn the_task_prolog_loads_gyan_into_tasks_and_leaves_others_alone() {
     let site = Site::new();
     let prolog = site.file("slurm/task-prolog");
     let slurm = Slurm::start_with(&format!("TaskProlog={}\n", prolog.display()));
+    each_job_leaves_a_record(&site, &slurm, 6);
     tasks_have_it_and_others_are_left_alone(&site, &slurm);
 }
 

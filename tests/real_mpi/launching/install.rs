@@ -31,6 +31,13 @@ fn the_installed_command_finds_the_installed_library() {
         "share/fish/vendor_completions.d/gyan.fish",
         concat!("share/modulefiles/gyan/", env!("CARGO_PKG_VERSION")),
         concat!("share/modulefiles/gyan/", env!("CARGO_PKG_VERSION"), ".lua"),
+        "share/gyan/site/environment.sh",
+        "share/gyan/site/slurm/gyan_spank.c",
+        "share/gyan/site/slurm/Makefile",
+        "share/gyan/site/slurm/task-prolog",
+        "share/gyan/site/pbs/gyan_hook.py",
+        "share/gyan/site/lsf/job-starter",
+        concat!("share/gyan/site/modulefiles/gyan-site/", env!("CARGO_PKG_VERSION"), ".lua"),
     ] {
         assert!(prefix.path().join(file).is_file(), "{file} is missing");
     }
