@@ -4,4 +4,9 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod data_set;
+pub(crate) mod ingest;
+mod s3;
+pub(crate) mod spool;
+pub(crate) mod store;
 pub(crate) mod tables;
