@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod data_set;
+#[cfg(test)]
+mod fuzzed;
 pub(crate) mod ingest;
 mod s3;
 pub(crate) mod spool;
