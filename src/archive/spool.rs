@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gyan_results::RECORD_BYTES;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::data_set::hash_name;
-use super::store::write_file;
+use super::store::{locked, write_file};
 use super::tables::Refusal;
 use crate::error::Error;
 
@@ -88,9 +88,7 @@ impl Spool {
 
     /// Waits until no other ingester works on the spool, for as long as the file is open.
     pub(crate) fn lock(&self) -> io::Result<File> {
-        let lock = File::open(&self.begun)?;
-        flock(&lock, FlockOperation::LockExclusive)?;
-        Ok(lock)
+        locked(&self.begun.join("lock"))
     }
 
     /// What waits. Of each user, at most so many records are taken.
