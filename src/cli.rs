@@ -47,6 +47,7 @@ Examples:
   gyan pages history -o public         for CI: a site of all runs, with the commits that changed the time
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
+  gyan archive ingest SPOOL ARCHIVE    what a site keeps of its jobs, as Parquet
   gyan help first-screen               a chapter of the manual; gyan help lists them
 
 Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
@@ -89,6 +90,8 @@ pub(crate) enum SubCommand {
     Unpack(UnpackOptions),
     /// Write what each rank did for other tools: tables for pandas and the like, call trees, Extra-P
     Export(ExportOptions),
+    /// Keep what a site knows of its jobs: put records into an archive
+    Archive(ArchiveOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
     /// Find out why there is no profile, what the MPI library exports, and what would show more
@@ -649,6 +652,41 @@ pub(crate) struct PackOptions {
     /// Remove the packed files once the pack is complete
     #[arg(long)]
     pub(crate) remove: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ArchiveOptions {
+    #[command(subcommand)]
+    pub(crate) command: ArchiveCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Put the records of a spool into an archive of Parquet files
+    Ingest(IngestOptions),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan archive ingest /var/spool/gyan /srv/gyan          every ten minutes, from a timer
+  gyan archive ingest /var/spool/gyan s3://jobs/gyan     where AWS_ENDPOINT_URL says
+  duckdb -c \"select program, sum(core_h) from '/srv/gyan/jobs/*/*.parquet' group by all\"
+
+A record leaves the spool once it is noted, and an ingester that was killed is finished by the next
+one. Several may run at once: they take turns. Records that no job can have written are refused.
+
+Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O error.")]
+pub(crate) struct IngestOptions {
+    /// The directory to which the jobs add their records; gyan runs as its owner, or as root
+    #[arg(value_name = "SPOOL")]
+    pub(crate) spool: PathBuf,
+    /// Where the tables are: a directory, or s3://BUCKET/PREFIX
+    #[arg(value_name = "ARCHIVE")]
+    pub(crate) archive: String,
+    /// Take at most this many records of each user; the others wait for the next time
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) most_of_user: usize,
 }
 
 #[derive(Args)]
