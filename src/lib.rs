@@ -20,6 +20,7 @@
 //! | `parts` | What does the report of a run show, in which order? |
 //! | `answers` | What do the other subcommands show? |
 //! | `render` | How does that read in each format? |
+//! | `archive` | What does a site keep of its jobs, and where? |
 
 #![deny(unsafe_code)]
 // What is printed goes through `output::print` and `say`, which know what to do when it cannot be written.
@@ -28,6 +29,7 @@
 #![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 mod answers;
+mod archive;
 mod cli;
 mod commands;
 mod comparison;

@@ -49,7 +49,7 @@ impl Column {
         Column { fidelity: Some(fidelity), ..self }
     }
 
-    /// The unit of its numbers, which its name ends with: `s`, `ns`, `bytes` or `share`; none for a number of things.
+    /// The unit of its numbers, which its name ends with: `s`, `ns`, `h`, `bytes` or `share`; none for a number of things.
     pub(crate) fn unit(&self) -> Option<&'static str> {
         let is_text = matches!(self.kind, Kind::Text | Kind::Place | Kind::Prose);
         let last = self.name.rsplit('_').next();
@@ -58,7 +58,7 @@ impl Column {
 }
 
 /// The units that the name of a column can end with.
-const UNITS: [&str; 4] = ["s", "ns", "bytes", "share"];
+const UNITS: [&str; 5] = ["s", "ns", "h", "bytes", "share"];
 
 /// The kind of cells in a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -69,6 +69,8 @@ pub(crate) enum Kind {
     /// Sentences, which may continue on the next line.
     Prose,
     Integer,
+    /// Milliseconds since 1970, UTC.
+    Time,
     Double,
     /// Integers or doubles, depending on the row: how to keep both depends on the format.
     Number,
@@ -82,6 +84,7 @@ impl Kind {
         match self {
             Kind::Text | Kind::Place | Kind::Prose => "text",
             Kind::Integer => "integer",
+            Kind::Time => "time",
             Kind::Double => "double",
             Kind::Number | Kind::Spare => "number",
         }

@@ -25,7 +25,7 @@ pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
             let titles: Vec<_> = columns.iter().map(|column| column.name).collect();
             let rules = columns.iter().map(|column| match column.kind {
                 Kind::Text | Kind::Place | Kind::Prose => ":--",
-                Kind::Integer | Kind::Double | Kind::Number | Kind::Spare => "--:",
+                Kind::Integer | Kind::Time | Kind::Double | Kind::Number | Kind::Spare => "--:",
             });
             writeln!(out, "| {} |", titles.join(" | "))?;
             writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "))?;

@@ -55,24 +55,24 @@ impl<W: Write + Send> Parquet<W> {
             let repetition = if column.required { "REQUIRED" } else { "OPTIONAL" };
             let mut add = |kind: &str, suffix: &str, values: Buffered| {
                 // Writing to a string cannot fail.
-                let _ = match kind {
-                    "STRING" => {
-                        writeln!(
-                            schema,
-                            "{repetition} BYTE_ARRAY {}{suffix} (STRING);",
-                            column.name
-                        )
+                let _ = match kind.split_once(' ') {
+                    Some((kind, means)) => {
+                        writeln!(schema, "{repetition} {kind} {}{suffix} ({means});", column.name)
                     }
-                    _ => writeln!(schema, "{repetition} {kind} {}{suffix};", column.name),
+                    None => writeln!(schema, "{repetition} {kind} {}{suffix};", column.name),
                 };
                 let required = column.required;
                 buffers.push(Buffer { of, required, values, levels: Vec::new() });
             };
             match column.kind {
                 Kind::Text | Kind::Place | Kind::Prose => {
-                    add("STRING", "", Buffered::Text(Vec::new()));
+                    add("BYTE_ARRAY STRING", "", Buffered::Text(Vec::new()));
                 }
                 Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
+                Kind::Time => {
+                    let kind = "INT64 TIMESTAMP(MILLIS,true)";
+                    add(kind, "", Buffered::Integer(Vec::new()));
+                }
                 Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
                 // A double on its own would lose precision above 2^53.
                 Kind::Number | Kind::Spare => {

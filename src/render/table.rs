@@ -146,7 +146,9 @@ fn aligned(columns: &[Column], mut rows: Vec<Vec<String>>) -> String {
             layout.set_padding((0, if at == last { 0 } else { 2 }));
             layout.set_cell_alignment(match column.kind {
                 Kind::Text | Kind::Place | Kind::Prose => CellAlignment::Left,
-                Kind::Integer | Kind::Double | Kind::Number | Kind::Spare => CellAlignment::Right,
+                Kind::Integer | Kind::Time | Kind::Double | Kind::Number | Kind::Spare => {
+                    CellAlignment::Right
+                }
             });
         }
     }

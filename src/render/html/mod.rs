@@ -197,8 +197,9 @@ fn told(row: &[Value], is_below: bool) -> usize {
 }
 
 fn table(of: &Section, name: &str) -> Markup {
-    let is_number =
-        |kind: Kind| matches!(kind, Kind::Integer | Kind::Double | Kind::Number | Kind::Spare);
+    let is_number = |kind: Kind| {
+        matches!(kind, Kind::Integer | Kind::Time | Kind::Double | Kind::Number | Kind::Spare)
+    };
     let has_heads = of.columns.iter().any(|column| !column.name.is_empty());
     let kind = |at: usize| of.columns.get(at).map_or(Kind::Text, |column| column.kind);
     html! {
