@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod change_points;
 pub(crate) mod check;
 pub(crate) mod difference;
 mod growth;
