@@ -86,6 +86,12 @@ pub(crate) enum SubCommand {
     Unpack(UnpackOptions),
     /// Write what each rank did for other tools: tables for pandas and the like, call trees, Extra-P
     Export(ExportOptions),
+    /// Say what the jobs of a site have in common, of the records that they left
+    Archive {
+        /// What to do with the archive
+        #[command(subcommand)]
+        command: ArchiveCommand,
+    },
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
     /// Find out why there is no profile, what the MPI library exports, and what would show more
@@ -534,6 +540,55 @@ pub(crate) struct ScaleOptions {
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     pub(crate) vars: Vec<String>,
     /// Every number, including those that are constant or 0
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Say where the core hours went, what could be gained, and which programs and hosts became slower
+    Report(ArchiveReportOptions),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan archive report /site/archive                       the last 30 days
+  gyan archive report --since 2026-01-01 --until 2026-12-31 /site/archive
+  gyan archive report --program 'lmp*' --since 90d --weeks /site/archive
+  gyan archive report --format json /site/archive         all of it, by a schema
+  gyan archive report --format html -o site.html /site/archive
+
+A job counts on the day on which it ended, UTC. Users are only shown where the archive allows it: archive.toml in it
+has the line `users = true`.")]
+pub(crate) struct ArchiveReportOptions {
+    /// The archive
+    #[arg(value_name = "ARCHIVE")]
+    pub(crate) archive: PathBuf,
+    /// The first day: a date, or a time ago
+    #[arg(long, value_name = "DAY", default_value = "30d")]
+    pub(crate) since: String,
+    /// The last day [default: the latest]
+    #[arg(long, value_name = "DAY")]
+    pub(crate) until: Option<String>,
+    /// Only programs whose names match this, with * and ?
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) program: Option<String>,
+    /// Only clusters whose names match this, with * and ?
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) cluster: Option<String>,
+    /// The core hours of each user, by number
+    #[arg(long)]
+    pub(crate) users: bool,
+    /// The core hours of each week
+    #[arg(long)]
+    pub(crate) weeks: bool,
+    /// Every row
     #[arg(short, long)]
     pub(crate) all: bool,
     /// How to print it

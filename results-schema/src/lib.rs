@@ -75,8 +75,8 @@ mod write;
 pub use addresses::{Address, LoadedObject, Stack};
 pub use alike::unfold;
 pub use archive_report::{
-    ArchiveChange, ArchiveChangeKind, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser, ArchiveWeek, SlowHost,
-    SlowerProgram,
+    ArchiveChange, ArchiveChangeKind, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser,
+    ArchiveWeek, SlowHost, SlowerProgram,
 };
 pub use call::{Call, CallSummary, InMpi, InMpiSummary};
 pub use class::{Class, Element, Measure};

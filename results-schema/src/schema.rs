@@ -4,8 +4,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    ArchiveReport, Diagnosis, Difference, JobNow, Judgement, Number, RankProfile, Scaling, Summary, Tuning,
-    Variables,
+    ArchiveReport, Diagnosis, Difference, JobNow, Judgement, Number, RankProfile, Scaling, Summary,
+    Tuning, Variables,
 };
 
 /// Each schema with its file name under `schemas/`.

@@ -1,7 +1,10 @@
-//! What does a site keep of its jobs, and where? Makes rows of records, and keeps them in a data set of Parquet files.
+//! What does a site keep of its jobs, and where? Makes rows of records, keeps them in a data set of Parquet files, and says what
+//! the jobs have in common.
 //!
-//! Does not ask questions of the data set: that is up to DuckDB and the like, and to `gyan archive report`.
+//! Does not answer other questions about the data set: that is up to DuckDB and the like.
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod report;
+pub(crate) mod scan;
 pub(crate) mod tables;

@@ -121,7 +121,7 @@ pub(crate) fn read(path: &Path, wanted: &[Wanted]) -> Result<Columns, Error> {
             columns.texts.extend(is_text.then(Texts::default));
             columns.numbers.extend((!is_text).then(Vec::new));
         }
-        let mut known: Vec<HashMap<ByteArray, u32>> =
+        let mut known: Vec<HashMap<Box<[u8]>, u32>> =
             columns.texts.iter().map(|_| HashMap::new()).collect();
         for group in 0..reader.num_row_groups() {
             let group = reader.get_row_group(group)?;
@@ -139,7 +139,7 @@ fn read_group(
     group: &dyn RowGroupReader,
     wanted: &[Wanted],
     columns: &mut Columns,
-    known: &mut [HashMap<ByteArray, u32>],
+    known: &mut [HashMap<Box<[u8]>, u32>],
 ) -> Result<(), ParquetError> {
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     columns.rows += rows;
@@ -210,7 +210,7 @@ fn read_texts(
     reader: ColumnReaderImpl<parquet::data_type::ByteArrayType>,
     rows: usize,
     texts: &mut Texts,
-    known: &mut HashMap<ByteArray, u32>,
+    known: &mut HashMap<Box<[u8]>, u32>,
 ) -> Result<(), ParquetError> {
     let mut last: Option<(ByteArray, u32)> = None;
     each(reader, rows, |value| {
@@ -219,9 +219,11 @@ fn read_texts(
         if let Some((_, code)) = last.as_ref().filter(|(text, _)| text.data() == value.data()) {
             return texts.codes.push(*code);
         }
-        let code = *known.entry(value.clone()).or_insert_with(|| {
+        let code = known.get(value.data()).copied().unwrap_or_else(|| {
             texts.names.push(String::from_utf8_lossy(value.data()).into_owned());
-            u32::try_from(texts.names.len() - 1).unwrap_or(NOTHING)
+            let code = u32::try_from(texts.names.len() - 1).unwrap_or(NOTHING);
+            known.insert(value.data().into(), code);
+            code
         });
         texts.codes.push(code);
         last = Some((value, code));

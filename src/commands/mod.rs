@@ -1,6 +1,7 @@
 //! What does each subcommand do? One file or folder per subcommand; code that two of them need is in another
 //! room.
 
+pub(crate) mod archive;
 pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod doctor;

@@ -40,9 +40,10 @@ pub(super) fn within(jobs: &Jobs, of: &[&JobFacts]) -> Vec<(i32, ArchiveChange)>
         for at in 1..days.len() {
             let before = most(&days[at.saturating_sub(DAYS)..at]);
             let after = most(&days[at..(at + DAYS).min(days.len())]);
-            let ([Some(from), Some(to)], true) =
-                ([before, after], most(&days[at..=at]) == after && most(&days[at - 1..at]) == before)
-            else {
+            let ([Some(from), Some(to)], true) = (
+                [before, after],
+                most(&days[at..=at]) == after && most(&days[at - 1..at]) == before,
+            ) else {
                 continue;
             };
             if from == to {

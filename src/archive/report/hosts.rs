@@ -186,7 +186,11 @@ mod tests {
         let mut dice = fastrand::Rng::with_seed(7);
         let mut all = Places::new();
         for day in 0..60 {
-            let mut columns = Columns { rows: 0, texts: vec![Default::default(), Default::default()], numbers: vec![Vec::new()] };
+            let mut columns = Columns {
+                rows: 0,
+                texts: vec![Default::default(), Default::default()],
+                numbers: vec![Vec::new()],
+            };
             columns.texts[1].names = (0..50).map(|host| format!("n{host}")).collect();
             for job in 0..20 {
                 let first = dice.u32(0..40);
@@ -196,7 +200,8 @@ mod tests {
                     let scatter = 0.01 * dice.f64().powi(3) + if host == first { 0.1 } else { 0.0 };
                     columns.texts[0].codes.push(job);
                     columns.texts[1].codes.push(host);
-                    columns.numbers[0].push((1.0 + scatter) * if is_slow { 1.0 + slow } else { 1.0 });
+                    columns.numbers[0]
+                        .push((1.0 + scatter) * if is_slow { 1.0 + slow } else { 1.0 });
                 }
             }
             for (host, mut of) in places(day, &columns, None) {

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use gyan_results::{
     ARCHIVE_REPORT_SCHEMA, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser, ArchiveWeek,
+    Tool,
 };
 use wildmatch::WildMatch;
 
@@ -69,7 +70,7 @@ pub(crate) fn report(archive: &Path, selection: &Selection) -> Result<ArchiveRep
     }
     Ok(ArchiveReport {
         schema: ARCHIVE_REPORT_SCHEMA.into(),
-        tool: crate::tool(),
+        tool: Tool::gyan(),
         since: name_of_day(first),
         until: name_of_day(last),
         totals: sum(&jobs.facts),
