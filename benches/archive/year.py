@@ -248,7 +248,7 @@ def check(truth_file, report_file):
         if true is None:
             wrong.append(f"{of['program']} did not get slower")
             continue
-        cause = of["cause"] and of["cause"]["kind"]
+        cause = of["cause"]["kind"] if "cause" in of else None
         late = abs((datetime.date.fromisoformat(of["since"]) - datetime.date.fromisoformat(true["day"])).days)
         far = abs(of["ratio"] - 1 - true["by"]) / of["error"]
         print(f"{of['program']}: {of['ratio'] - 1:.3f} +- {of['error']:.3f} instead of {true['by']}, {late} days off, by {cause}")
