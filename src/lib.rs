@@ -104,7 +104,7 @@ pub fn main() -> ExitCode {
         SubCommand::Timeline(options) => commands::timeline::timeline(&options),
         SubCommand::Pack(options) => pack::pack(&options),
         SubCommand::Unpack(options) => pack::unpack(&options),
-        SubCommand::Archive { command } => commands::archive::archive(&command),
+        SubCommand::Archive(options) => commands::archive::archive(&options.command),
         SubCommand::Varlist(options) => varlist::varlist(&options),
         SubCommand::Doctor(options) => doctor::doctor(&options),
         SubCommand::Now(options) => now::now(&options),

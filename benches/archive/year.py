@@ -110,13 +110,13 @@ class Site:
             yield jobs, hosts, own
 
 
-def generate(archive, truth_file, total, seed):
+def generate(archive, truth_file, total, seed, days):
     site = Site(seed)
     rhythm = np.array([1.0 if (FIRST + datetime.timedelta(day)).weekday() < 5 else 0.55 for day in range(DAYS)])
     counts = np.floor(np.cumsum(rhythm) / rhythm.sum() * total).astype(int)
     counts = np.diff(counts, prepend=0)
     sums = {name: np.zeros(PROGRAMS) for name in ("jobs", "core_h", "own_core_h", "mpi_core_h", "waiting_core_h", "lost_core_h")}
-    for number, count in enumerate(counts):
+    for number, count in enumerate(counts[:days]):
         day = FIRST + datetime.timedelta(number)
         tables = tables_of(site, number, int(count), day, sums)
         for name, table in tables.items():
@@ -279,12 +279,13 @@ def main():
     of.add_argument("truth", type=pathlib.Path)
     of.add_argument("--jobs", type=int, default=1_000_000)
     of.add_argument("--seed", type=int, default=1)
+    of.add_argument("--days", type=int, default=DAYS, help="the first days of the year, with their part of the jobs")
     of = commands.add_parser("check")
     of.add_argument("truth", type=pathlib.Path)
     of.add_argument("report", type=pathlib.Path)
     options = parser.parse_args()
     if options.command == "generate":
-        generate(options.archive, options.truth, options.jobs, options.seed)
+        generate(options.archive, options.truth, options.jobs, options.seed, options.days)
     else:
         raise SystemExit(min(check(options.truth, options.report), 1))
 

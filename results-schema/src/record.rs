@@ -258,7 +258,15 @@ impl JobRecord {
                     _ => "is not what was compressed".into(),
                 })
             })?;
-        let mut record: JobRecord = parse(&json, RECORD_SCHEMA)?;
+        JobRecord::from_json(&json)
+    }
+
+    /// The record that is in JSON, as an archive keeps it.
+    ///
+    /// # Errors
+    /// When it is no record, is damaged, or is newer than this version.
+    pub fn from_json(json: &[u8]) -> Result<JobRecord, ReadError> {
+        let mut record: JobRecord = parse(json, RECORD_SCHEMA)?;
         // Whoever wrote it may have left in what a reader would look up, such as files of the program.
         private(&mut record.summary);
         Ok(record)

@@ -5,6 +5,12 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod data_set;
+pub(crate) mod ingest;
+pub(crate) mod job;
 pub(crate) mod report;
+mod s3;
 pub(crate) mod scan;
+pub(crate) mod spool;
+pub(crate) mod store;
 pub(crate) mod tables;

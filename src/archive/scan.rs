@@ -3,17 +3,17 @@
 //! A column that a file does not have is empty: files of other versions stay readable.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use std::{fs, io};
 
+use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::error::Error;
+use crate::archive::data_set::{ArchiveTable, without_replaced};
+use crate::archive::store::{Store, StoredFile};
+use crate::error::{Error, reason};
 
 /// The code of a text that is null.
 pub(crate) const NOTHING: u32 = u32::MAX;
@@ -43,34 +43,35 @@ pub(crate) fn name_of_day(day: i32) -> String {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct TableFile {
     pub(crate) day: i32,
-    pub(crate) path: PathBuf,
+    /// In the archive.
+    pub(crate) path: String,
 }
 
 /// The files of a table from one day to another, both included, in the order of their days. None when there is no such table.
-pub(crate) fn files(archive: &Path, table: &str, days: [i32; 2]) -> Result<Vec<TableFile>, Error> {
-    let directory = archive.join(table);
-    let remedy = "name the directory that gyan archive ingest fills";
-    let fails = |path: &Path, error: &io::Error| Error::io(path, error, remedy);
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(|error| fails(&directory, &error))?,
+///
+/// # Errors
+/// When the archive cannot be read.
+pub(crate) fn table_files(
+    store: &dyn Store,
+    table: ArchiveTable,
+    days: [i32; 2],
+) -> Result<Vec<TableFile>, Error> {
+    let [name, _] = table.about();
+    let day = |file: &StoredFile| {
+        let day = file.path.strip_prefix(name)?.strip_prefix("/day=")?.split('/').next()?;
+        day_of(day).filter(|day| (days[0]..=days[1]).contains(day))
     };
-    let mut files = Vec::new();
-    for entry in entries {
-        let place = entry.map_err(|error| fails(&directory, &error))?.path();
-        let name = place.file_name().and_then(|name| name.to_str());
-        let day = name.and_then(|name| day_of(name.strip_prefix("day=")?));
-        let Some(day) = day.filter(|day| (days[0]..=days[1]).contains(day)) else { continue };
-        for entry in fs::read_dir(&place).map_err(|error| fails(&place, &error))? {
-            let path = entry.map_err(|error| fails(&place, &error))?.path();
-            // Those that DuckDB and Spark read too: a file that is being written begins with a dot.
-            let is_hidden =
-                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !is_hidden && path.extension().is_some_and(|ending| ending == "parquet") {
-                files.push(TableFile { day, path });
-            }
-        }
-    }
+    let asked_for = |mut files: Vec<StoredFile>| {
+        files.retain(|file| day(file).is_some());
+        files
+    };
+    let files = store.list(name).and_then(|files| without_replaced(store, asked_for(files)));
+    let remedy = "name the archive that gyan archive ingest fills";
+    let files = files.map_err(|error| Error::new(name, reason(&error), remedy))?;
+    let mut files: Vec<TableFile> = files
+        .into_iter()
+        .filter_map(|file| Some(TableFile { day: day(&file)?, path: file.path }))
+        .collect();
     files.sort();
     Ok(files)
 }
@@ -112,9 +113,9 @@ pub(crate) struct Columns {
 ///
 /// # Errors
 /// When the file is damaged or no longer there.
-pub(crate) fn read(path: &Path, wanted: &[Wanted]) -> Result<Columns, Error> {
-    let open = |path| -> Result<Columns, ParquetError> {
-        let reader = SerializedFileReader::new(File::open(path)?)?;
+pub(crate) fn read(store: &dyn Store, path: &str, wanted: &[Wanted]) -> Result<Columns, Error> {
+    let open = || -> Result<Columns, ParquetError> {
+        let reader = SerializedFileReader::new(Bytes::from(store.read(path)?))?;
         let mut columns = Columns::default();
         for of in wanted {
             let is_text = matches!(of, Wanted::Text(_));
@@ -129,9 +130,9 @@ pub(crate) fn read(path: &Path, wanted: &[Wanted]) -> Result<Columns, Error> {
         }
         Ok(columns)
     };
-    open(path).map_err(|error| {
+    open().map_err(|error| {
         let remedy = "try again; if it stays so, ingest the spool of that day again";
-        Error::new(path.display(), error, remedy)
+        Error::new(path, error, remedy)
     })
 }
 

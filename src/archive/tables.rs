@@ -54,6 +54,51 @@ pub(crate) enum Refusal {
     Fails,
 }
 
+impl Refusal {
+    const ALL: [Refusal; 8] = [
+        Refusal::NoFile,
+        Refusal::TooLong,
+        Refusal::Unreadable,
+        Refusal::Damaged,
+        Refusal::Newer,
+        Refusal::Future,
+        Refusal::Absurd,
+        Refusal::Fails,
+    ];
+
+    /// In one word, for the name of a file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Refusal::NoFile => "no_file",
+            Refusal::TooLong => "too_long",
+            Refusal::Unreadable => "unreadable",
+            Refusal::Damaged => "damaged",
+            Refusal::Newer => "newer",
+            Refusal::Future => "future",
+            Refusal::Absurd => "absurd",
+            Refusal::Fails => "fails",
+        }
+    }
+
+    /// In a few words, for people.
+    pub(crate) fn sentence(self) -> &'static str {
+        match self {
+            Refusal::NoFile => "no regular file, or one with several names",
+            Refusal::TooLong => "longer than any record",
+            Refusal::Unreadable => "not readable by this user",
+            Refusal::Damaged => "no record, or damaged",
+            Refusal::Newer => "written by a later gyan; update this one",
+            Refusal::Future => "the job ends in the future",
+            Refusal::Absurd => "a number that no job has",
+            Refusal::Fails => "gyan fails with it, which is a bug of gyan",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Refusal> {
+        Refusal::ALL.into_iter().find(|refusal| refusal.name() == name)
+    }
+}
+
 /// A job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JobRow {

@@ -107,6 +107,11 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Parquet { writer, columns: buffers, rows: 0, texts: HashMap::new() })
     }
 
+    /// Adds to the metadata of the file.
+    pub(crate) fn note(&mut self, key: &str, value: String) {
+        self.writer.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+    }
+
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
         for buffer in &mut self.columns {

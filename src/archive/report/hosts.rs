@@ -5,13 +5,14 @@
 //! have become slow on any day: the clearest one is taken, and p is that of all days together.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use gyan_results::{RECORD_HOSTS, SlowHost};
 use rayon::prelude::*;
 
+use crate::archive::data_set::ArchiveTable;
 use crate::archive::report::{FALSE_SHARE, LEAST_CHANGE};
-use crate::archive::scan::{Columns, TableFile, Wanted, files, name_of_day, read};
+use crate::archive::scan::{Columns, TableFile, Wanted, name_of_day, read, table_files};
+use crate::archive::store::Store;
 use crate::error::Error;
 use crate::statistics::{benjamini_hochberg, middle, upper_tail};
 
@@ -36,15 +37,15 @@ type Places = HashMap<String, Vec<Place>>;
 
 /// How many hosts were judged, and those that are slow. `selected`: the jobs that count; none for all.
 pub(super) fn slow(
-    archive: &Path,
+    store: &dyn Store,
     days: [i32; 2],
     selected: Option<&HashSet<u128>>,
 ) -> Result<(usize, Vec<SlowHost>), Error> {
     let wanted = [Wanted::Text("id"), Wanted::Text("host"), Wanted::Number("own_relative")];
     let of_file = |file: &TableFile| -> Result<Vec<(String, Vec<Place>)>, Error> {
-        Ok(places(file.day, &read(&file.path, &wanted)?, selected))
+        Ok(places(file.day, &read(store, &file.path, &wanted)?, selected))
     };
-    let files = files(archive, "hosts", days)?;
+    let files = table_files(store, ArchiveTable::Hosts, days)?;
     let of_files: Vec<_> = files.par_iter().map(of_file).collect::<Result<_, _>>()?;
     let mut hosts = Places::new();
     for (host, mut places) in of_files.into_iter().flatten() {

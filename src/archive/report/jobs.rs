@@ -1,13 +1,14 @@
 //! Which jobs are there? The columns of `jobs` that the report needs, with texts as numbers.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use rayon::prelude::*;
 use wildmatch::WildMatch;
 
+use crate::archive::data_set::ArchiveTable;
 use crate::archive::report::{Selection, matches};
-use crate::archive::scan::{Columns, NOTHING, TableFile, Texts, Wanted, files, read};
+use crate::archive::scan::{Columns, NOTHING, TableFile, Texts, Wanted, read, table_files};
+use crate::archive::store::Store;
 use crate::error::Error;
 
 /// A job. Texts are numbers of [`Names`].
@@ -83,8 +84,8 @@ const NUMBERS: [&str; 8] = [
 ];
 
 impl Jobs {
-    pub(super) fn read(archive: &Path, selection: &Selection) -> Result<Jobs, Error> {
-        let files = files(archive, "jobs", selection.days)?;
+    pub(super) fn read(store: &dyn Store, selection: &Selection) -> Result<Jobs, Error> {
+        let files = table_files(store, ArchiveTable::Jobs, selection.days)?;
         let (texts, last) = (TEXTS.len(), "id");
         let texts = if selection.is_all() { texts - 1 } else { texts };
         let wanted: Vec<Wanted> = TEXTS[..texts]
@@ -96,7 +97,7 @@ impl Jobs {
         let mut jobs = Jobs::default();
         let columns: Vec<(&TableFile, Columns)> = files
             .par_iter()
-            .map(|file| Ok((file, read(&file.path, &wanted)?)))
+            .map(|file| Ok((file, read(store, &file.path, &wanted)?)))
             .collect::<Result<_, Error>>()?;
         for (file, columns) in columns {
             jobs.add(file.day, &columns, selection);

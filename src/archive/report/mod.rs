@@ -11,7 +11,6 @@ mod jobs;
 mod programs;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use gyan_results::{
     ARCHIVE_REPORT_SCHEMA, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser, ArchiveWeek,
@@ -20,6 +19,7 @@ use gyan_results::{
 use wildmatch::WildMatch;
 
 use crate::archive::scan::{NOTHING, name_of_day};
+use crate::archive::store::Store;
 use crate::error::Error;
 use jobs::{JobFacts, Jobs};
 
@@ -50,21 +50,21 @@ impl Selection {
 ///
 /// # Errors
 /// When a file cannot be read, or there is no such job.
-pub(crate) fn report(archive: &Path, selection: &Selection) -> Result<ArchiveReport, Error> {
-    let jobs = Jobs::read(archive, selection)?;
+pub(crate) fn report(store: &dyn Store, selection: &Selection) -> Result<ArchiveReport, Error> {
+    let jobs = Jobs::read(store, selection)?;
     let Some((first, last)) = jobs.days() else {
         let [since, until] = selection.days.map(name_of_day);
         let what = format!("has no job from {since} to {until} that was asked for");
-        return Err(Error::new(archive.display(), what, "look at other days with --since"));
+        return Err(Error::new("the archive", what, "look at other days with --since"));
     };
     let changes = changes::of_clusters(&jobs);
     let (programs_judged, worse) = programs::slower(&jobs);
     let selected: Option<HashSet<u128>> =
         (!selection.is_all()).then(|| jobs.facts.iter().map(|job| job.id).collect());
-    let (hosts_judged, hosts) = hosts::slow(archive, selection.days, selected.as_ref())?;
+    let (hosts_judged, hosts) = hosts::slow(store, selection.days, selected.as_ref())?;
     let mut programs = by_program(&jobs);
     let asked = programs.iter().filter_map(|program| program.finding.clone()).collect();
-    let advice = advice::of_findings(archive, selection.days, &asked)?;
+    let advice = advice::of_findings(store, selection.days, &asked)?;
     for program in &mut programs {
         program.advice = program.finding.as_ref().and_then(|of| advice.get(of)).cloned();
     }

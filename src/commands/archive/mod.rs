@@ -1,5 +1,7 @@
 //! `gyan archive`: what a site keeps of its jobs.
 
+mod ingest;
+mod job;
 mod report;
 
 use crate::cli::ArchiveCommand;
@@ -7,6 +9,8 @@ use crate::error::Error;
 
 pub(crate) fn archive(command: &ArchiveCommand) -> Result<u8, Error> {
     match command {
+        ArchiveCommand::Ingest(options) => ingest::ingest(options),
+        ArchiveCommand::Job(options) => job::job(options),
         ArchiveCommand::Report(options) => report::report(options),
     }
 }

@@ -1,8 +1,7 @@
 //! `gyan archive report`: what the jobs of some days have in common.
 
-use std::fs;
+use std::fmt::Display;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::time::SystemTime;
 
 use serde::Deserialize;
@@ -10,8 +9,9 @@ use serde::Deserialize;
 use crate::answers::{self, Extent};
 use crate::archive::report::{Selection, report as report_of};
 use crate::archive::scan::{day_at, day_of};
+use crate::archive::store::{self, Store};
 use crate::cli::{ArchiveReportOptions, parse_span};
-use crate::error::Error;
+use crate::error::{Error, reason};
 use crate::format::ReportFormat as Format;
 use crate::output::may_be_page;
 use crate::{DONE, print};
@@ -31,11 +31,12 @@ struct ArchiveSettings {
 pub(super) fn report(options: &ArchiveReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     may_be_page("gyan archive report", &options.page, matches!(format, Format::Html))?;
-    if options.users && !settings(&options.archive)?.users {
+    let store = store::open(&options.archive)?;
+    if options.users && !settings(store.as_ref())?.users {
         return Err(Error::new(
             "--users",
             "this archive does not allow reports about users",
-            format!("write `users = true` into {}", options.archive.join(SETTINGS).display()),
+            format!("write `users = true` into {SETTINGS} in the archive"),
         ));
     }
     let now = day_at(SystemTime::now()).unwrap_or(0);
@@ -47,21 +48,22 @@ pub(super) fn report(options: &ArchiveReportOptions) -> Result<u8, Error> {
         cluster: options.cluster.clone(),
         users: options.users,
     };
-    let report = report_of(&options.archive, &selection)?;
+    let report = report_of(store.as_ref(), &selection)?;
     let extent = Extent { all: options.all, weeks: options.weeks };
     let page = || answers::page_of_archive(&report);
     print::answer(format, &options.page, page, || answers::archive_report(&report, extent))?;
     Ok(DONE)
 }
 
-fn settings(archive: &Path) -> Result<ArchiveSettings, Error> {
-    let path = archive.join(SETTINGS);
-    let text = match fs::read_to_string(&path) {
+fn settings(store: &dyn Store) -> Result<ArchiveSettings, Error> {
+    let text = match store.read(SETTINGS) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ArchiveSettings::default()),
-        text => text.map_err(|error| Error::io(&path, &error, "make it readable"))?,
+        text => text.map_err(|error| Error::new(SETTINGS, reason(&error), "make it readable"))?,
     };
-    toml::from_str(&text)
-        .map_err(|error| Error::new(path.display(), error.message(), "its only key is `users`"))
+    let remedy = "its only key is `users`";
+    let wrong = |why: &dyn Display| Error::new(SETTINGS, why, remedy);
+    let text = String::from_utf8(text).map_err(|error| wrong(&error))?;
+    toml::from_str(&text).map_err(|error| wrong(&error.message()))
 }
 
 /// A day such as `2026-11-28`, or that at a time ago.
