@@ -3,7 +3,7 @@
 use gyan_results::JobRecord;
 
 use crate::archive::data_set::ArchiveTable;
-use crate::archive::scan::{TableFile, Wanted, read, table_files};
+use crate::archive::scan::{LAST_DAY, TableFile, Wanted, read, table_files};
 use crate::archive::store::Store;
 use crate::error::Error;
 
@@ -22,7 +22,7 @@ pub(crate) struct JobName<'a> {
 /// When there is none, or it cannot be read.
 pub(crate) fn record(store: &dyn Store, name: &JobName) -> Result<JobRecord, Error> {
     let mut found: Option<(TableFile, String, f64)> = None;
-    for file in table_files(store, ArchiveTable::Jobs, [0, i32::MAX])?.into_iter().rev() {
+    for file in table_files(store, ArchiveTable::Jobs, [0, LAST_DAY])?.into_iter().rev() {
         if found.as_ref().is_some_and(|(before, ..)| file.day < before.day) {
             break;
         }

@@ -18,6 +18,8 @@ use crate::error::{Error, reason};
 /// The code of a text that is null.
 pub(crate) const NOTHING: u32 = u32::MAX;
 const DAY: Duration = Duration::from_secs(86_400);
+/// 9999-12-31, the last day that has a name of this form, in days since 1970.
+pub(crate) const LAST_DAY: i32 = 2_932_896;
 
 /// Days since 1970, of `2026-11-28`.
 pub(crate) fn day_of(text: &str) -> Option<i32> {
@@ -33,7 +35,7 @@ pub(crate) fn day_at(time: SystemTime) -> Option<i32> {
 
 /// `2026-11-28`, of days since 1970.
 pub(crate) fn name_of_day(day: i32) -> String {
-    let time = SystemTime::UNIX_EPOCH + DAY * day.max(0).unsigned_abs();
+    let time = SystemTime::UNIX_EPOCH + DAY * day.clamp(0, LAST_DAY).unsigned_abs();
     let mut text = humantime::format_rfc3339_seconds(time).to_string();
     text.truncate("2026-11-28".len());
     text
@@ -242,5 +244,7 @@ mod tests {
             assert_eq!(name_of_day(day_of(day).unwrap()), day);
         }
         assert_eq!(day_of("2026-02-30"), None);
+        assert_eq!(day_of("9999-12-31"), Some(LAST_DAY));
+        assert_eq!(name_of_day(i32::MAX), "9999-12-31");
     }
 }

@@ -7,6 +7,7 @@ mod faults;
 #[path = "../common/schemas.rs"]
 mod schemas;
 
+mod archive;
 mod bad_input;
 mod check;
 mod differences;

@@ -18,7 +18,7 @@ use gyan_results::{
 };
 use wildmatch::WildMatch;
 
-use crate::archive::scan::{NOTHING, name_of_day};
+use crate::archive::scan::{LAST_DAY, NOTHING, name_of_day};
 use crate::archive::store::Store;
 use crate::error::Error;
 use jobs::{JobFacts, Jobs};
@@ -54,7 +54,9 @@ pub(crate) fn report(store: &dyn Store, selection: &Selection) -> Result<Archive
     let jobs = Jobs::read(store, selection)?;
     let Some((first, last)) = jobs.days() else {
         let [since, until] = selection.days.map(name_of_day);
-        let what = format!("has no job from {since} to {until} that was asked for");
+        let until =
+            if selection.days[1] == LAST_DAY { String::new() } else { format!(" to {until}") };
+        let what = format!("has no job since {since}{until} that was asked for");
         return Err(Error::new("the archive", what, "look at other days with --since"));
     };
     let changes = changes::of_clusters(&jobs);

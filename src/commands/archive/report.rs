@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::answers::{self, Extent};
 use crate::archive::report::{Selection, report as report_of};
-use crate::archive::scan::{day_at, day_of};
+use crate::archive::scan::{LAST_DAY, day_at, day_of};
 use crate::archive::store::{self, Store};
 use crate::cli::{ArchiveReportOptions, parse_span};
 use crate::error::{Error, reason};
@@ -41,7 +41,7 @@ pub(super) fn report(options: &ArchiveReportOptions) -> Result<u8, Error> {
     }
     let now = day_at(SystemTime::now()).unwrap_or(0);
     let since = day("--since", &options.since, now)?;
-    let until = options.until.as_deref().map_or(Ok(i32::MAX), |text| day("--until", text, now))?;
+    let until = options.until.as_deref().map_or(Ok(LAST_DAY), |text| day("--until", text, now))?;
     let selection = Selection {
         days: [since, until],
         program: options.program.clone(),
