@@ -2,12 +2,14 @@
 
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use gyan_results::{Difference, Efficiencies, Finding, Judgement, RankProfile, Summary, Tool};
 
+use crate::archive;
 use crate::comparison::check::{Checked, Rules, judge};
 use crate::comparison::difference::{self, difference};
-use crate::document::Document;
+use crate::document::{Data, Document};
 use crate::findings::Answers;
 use crate::findings::rules::RULES;
 use crate::input::page::element;
@@ -95,4 +97,23 @@ pub fn compared(before: &[Summary], after: &[Summary]) -> Difference {
 
 fn found(summary: &Summary) -> Vec<Finding> {
     ReportInput::new(summary, Path::new(NAME)).answers().findings.clone()
+}
+
+/// The rows that an archive has of a record in a file of `owner`, as CSV, a text for each table; or why it is refused.
+pub fn archived(owner: u32, record: &[u8]) -> Result<Vec<String>, &'static str> {
+    let rows = archive::ingest::rows_of(owner, record, SystemTime::now());
+    let rows = rows.map_err(archive::tables::Refusal::sentence)?;
+    let text = |data| {
+        let mut out = Vec::new();
+        let written = render::all_rows(data, |columns| render::Csv::new(&mut out, columns));
+        written.map_err(|_| "cannot be written")?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    };
+    let tables = [
+        text(Data::new([&rows.job])),
+        text(Data::new(&rows.functions)),
+        text(Data::new(&rows.findings)),
+        text(Data::new(&rows.hosts)),
+    ];
+    tables.into_iter().collect()
 }

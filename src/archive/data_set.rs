@@ -178,29 +178,11 @@ fn ids_in(file: Vec<u8>) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The files of a table below a directory such as [`ArchiveTable::partition`], without those whose rows are in another one, too.
+/// The paths of the files whose rows are in one of `files`, too: a reader leaves them out.
 ///
 /// # Errors
 /// When the archive cannot be read.
-pub(crate) fn files(store: &dyn Store, directory: &str) -> io::Result<Vec<StoredFile>> {
-    without_replaced(store, store.list(directory)?)
-}
-
-/// Those of some files whose rows are not in another one of them, too.
-///
-/// # Errors
-/// When the archive cannot be read.
-pub(crate) fn without_replaced(
-    store: &dyn Store,
-    mut files: Vec<StoredFile>,
-) -> io::Result<Vec<StoredFile>> {
-    let replaced = replaced(store, &files)?;
-    files.retain(|file| !replaced.contains(&file.path));
-    Ok(files)
-}
-
-/// The paths of those that one of the files replaces.
-fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BTreeSet<String>> {
+pub(crate) fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for file in files.iter().filter(|file| file.name().starts_with(COMPACT)) {
         let content = Bytes::from(store.read(&file.path)?);

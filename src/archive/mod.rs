@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod data_set;
+#[cfg(test)]
+mod fuzzed;
 pub(crate) mod ingest;
 pub(crate) mod job;
 pub(crate) mod report;

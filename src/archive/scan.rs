@@ -3,6 +3,7 @@
 //! A column that a file does not have is empty: files of other versions stay readable.
 
 use std::collections::HashMap;
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::archive::data_set::{ArchiveTable, without_replaced};
+use crate::archive::data_set::{ArchiveTable, replaced};
 use crate::archive::store::{Store, StoredFile};
 use crate::error::{Error, reason};
 
@@ -63,13 +64,15 @@ pub(crate) fn table_files(
         let day = file.path.strip_prefix(name)?.strip_prefix("/day=")?.split('/').next()?;
         day_of(day).filter(|day| (days[0]..=days[1]).contains(day))
     };
-    let asked_for = |mut files: Vec<StoredFile>| {
+    let listed = || {
+        let mut files = store.list(name)?;
         files.retain(|file| day(file).is_some());
-        files
+        let replaced = replaced(store, &files)?;
+        files.retain(|file| !replaced.contains(&file.path));
+        Ok(files)
     };
-    let files = store.list(name).and_then(|files| without_replaced(store, asked_for(files)));
     let remedy = "name the archive that gyan archive ingest fills";
-    let files = files.map_err(|error| Error::new(name, reason(&error), remedy))?;
+    let files = listed().map_err(|error: io::Error| Error::new(name, reason(&error), remedy))?;
     let mut files: Vec<TableFile> = files
         .into_iter()
         .filter_map(|file| Some(TableFile { day: day(&file)?, path: file.path }))

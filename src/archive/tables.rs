@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{Actor, JobRecord, Number, Shortening, Statistic, Summary};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::document::cut;
@@ -314,6 +315,11 @@ impl ArchiveRows {
         now: SystemTime,
     ) -> Result<ArchiveRows, Refusal> {
         let summary = &record.summary;
+        let json = serde_json::to_value(record).map_err(|_| Refusal::Absurd)?;
+        // So that no sum of them overflows, in no rule.
+        if integers(&json) > u128::from(i64::MAX.unsigned_abs()) {
+            return Err(Refusal::Absurd);
+        }
         let input = ReportInput::new(summary, Path::new(""));
         let (started_ms, day) = when(summary, now)?;
         let id = id(record, owner);
@@ -321,8 +327,7 @@ impl ArchiveRows {
         let functions = functions(summary, &id)?;
         let findings = findings(input.answers(), &id, job.core_h)?;
         let hosts = hosts(record, &id)?;
-        let json = serde_json::to_string(record).map_err(|_| Refusal::Fails)?;
-        let record = RecordRow { id, record: json };
+        let record = RecordRow { id, record: json.to_string() };
         Ok(ArchiveRows { day, job, functions, findings, hosts, record })
     }
 }
@@ -338,6 +343,19 @@ fn cleaned(text: &str, most: usize) -> String {
 
 fn name(text: &str) -> String {
     cleaned(text, NAME_AT_MOST)
+}
+
+/// The sizes of all integers together.
+fn integers(json: &Value) -> u128 {
+    match json {
+        Value::Number(number) => {
+            let negative = || number.as_i64().map(i64::unsigned_abs);
+            number.as_u64().or_else(negative).unwrap_or_default().into()
+        }
+        Value::Array(values) => values.iter().map(integers).sum(),
+        Value::Object(fields) => fields.values().map(integers).sum(),
+        _ => 0,
+    }
 }
 
 /// A number that is not negative and at most this.
