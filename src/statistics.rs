@@ -310,5 +310,10 @@ mod tests {
             close(*adjusted, expected);
         }
         assert_eq!(holm(&[]), [0.0; 0]);
+        // p.adjust(p, "BH")
+        let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.2, 0.005]);
+        for (adjusted, expected) in adjusted.iter().zip([0.025, 0.05, 0.05, 0.2, 0.025]) {
+            close(*adjusted, expected);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 scripts/python runs it in an environment that has both engines."""
 
+from __future__ import annotations
+
 import datetime
 import json
 import math
@@ -29,7 +31,17 @@ YEAR = ROOT / "benches/archive/year.py"
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """About 4,000 jobs from January to March; what is true of them is beside it."""
     place = tmp_path_factory.mktemp("site")
-    command = [sys.executable, YEAR, "generate", place / "archive", place / "truth.json", "--jobs", "16000", "--days", "90"]
+    command: list[str | Path] = [
+        sys.executable,
+        YEAR,
+        "generate",
+        place / "archive",
+        place / "truth.json",
+        "--jobs",
+        "16000",
+        "--days",
+        "90",
+    ]
     subprocess.run(command, check=True)
     return place / "archive"
 
@@ -64,7 +76,7 @@ def spark(archive: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def report(archive: Path) -> Any:
-    command = [os.environ["GYAN_COMMAND"], "archive", "report", "--since", "2025-01-01", "--format", "json", archive]
+    command: list[str | Path] = [os.environ["GYAN_COMMAND"], "archive", "report", "--since", "2025-01-01", "--format", "json", archive]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
@@ -91,11 +103,16 @@ def test_engines_answer_alike(query: str, duck: Any, spark: Any) -> None:
 
 def test_the_report_has_the_sums_of_both_engines(report: Any, duck: Any, spark: Any) -> None:
     queries = dict(QUERIES)
-    for answers in (lambda query: duck.execute(query).fetchall(), lambda query: spark.sql(query).collect()):
-        (totals,) = answers(queries["Where did the core hours go?"])
+    for engine in ("DuckDB", "PySpark"):
+
+        def answers(title: str, engine: str = engine) -> list[Any]:
+            query = queries[title]
+            return list(duck.execute(query).fetchall() if engine == "DuckDB" else spark.sql(query).collect())
+
+        (totals,) = answers("Where did the core hours go?")
         names = ["jobs", "core_h", "own_core_h", "mpi_core_h", "waiting_core_h", "lost_core_h"]
         assert all(same(report["totals"][name], value) for name, value in zip(names, totals))
-        programs = answers(queries["Which programs have the most to gain?"])
+        programs = answers("Which programs have the most to gain?")
         said = [(of["program"], of["jobs"], of["lost_core_h"]) for of in report["programs"]]
         for (program, jobs, _, _, lost), (name, number, hours) in zip(programs, said):
             assert (program, jobs) == (name, number)

@@ -47,7 +47,7 @@ impl Names {
         self.names.get(code as usize).map_or("", String::as_str)
     }
 
-    fn code(&mut self, name: &str) -> u32 {
+    pub(super) fn code(&mut self, name: &str) -> u32 {
         if let Some(code) = self.codes.get(name) {
             return *code;
         }

@@ -257,3 +257,76 @@ fn effect(strata: &[Vec<Took>], days: &Range<i32>, since: i32) -> Option<[f64; 2
     let ratio = libm::exp(weighted / weights);
     Some([ratio, ratio * (squares / freedom / weights).sqrt()])
 }
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::ArchiveChangeKind;
+
+    use super::*;
+
+    /// Three programs over 120 days, whose times differ by user and have a long tail. MPI changes on day 70, when `upgraded` becomes
+    /// slower; `alone` does on day 40.
+    fn made_up(by: f64) -> Jobs {
+        let mut dice = fastrand::Rng::with_seed(3);
+        let mut jobs = Jobs::default();
+        let programs = ["same", "upgraded", "alone"].map(|name| jobs.names.code(name));
+        let libraries = ["Open MPI 4.1.5", "Open MPI 5.0.3"].map(|name| jobs.names.code(name));
+        let cluster = jobs.names.code("big");
+        for day in 0..120 {
+            for (at, program) in programs.into_iter().enumerate() {
+                for user in 0..6 {
+                    let is_slow = at == 1 && day >= 70 || at == 2 && day >= 40;
+                    let scatter = 0.3 * (dice.f64() + dice.f64() + dice.f64() - 1.5);
+                    let input = 100.0 * f64::from(1 + user);
+                    let elapsed_s = input * libm::exp(scatter) * if is_slow { by } else { 1.0 };
+                    jobs.facts.push(JobFacts {
+                        id: 0,
+                        day,
+                        cluster,
+                        program,
+                        user,
+                        mpi: libraries[usize::from(day >= 70)],
+                        system: cluster,
+                        finding: cluster,
+                        ranks: 64.0,
+                        ended_well: true,
+                        elapsed_s,
+                        core_h: 10.0,
+                        own_core_h: 5.0,
+                        mpi_core_h: 5.0,
+                        waiting_core_h: 1.0,
+                        lost_core_h: 1.0,
+                    });
+                }
+            }
+        }
+        jobs
+    }
+
+    #[test]
+    fn programs_are_slower_since_their_day_and_with_what_changed_then() {
+        let (judged, slower) = slower(&made_up(1.1));
+        assert_eq!(judged, 3);
+        let named: Vec<(&str, Option<ArchiveChangeKind>)> = slower
+            .iter()
+            .map(|of| (of.program.as_str(), of.cause.as_ref().map(|cause| cause.kind)))
+            .collect();
+        assert_eq!(named, [("alone", None), ("upgraded", Some(ArchiveChangeKind::Mpi))]);
+        for of in &slower {
+            assert!((of.ratio - 1.1).abs() < 3.0 * of.error, "{of:?}");
+            assert!(of.error < 0.02, "{of:?}");
+        }
+        assert_eq!(slower[1].since, "1970-03-12");
+        assert!(
+            ["1970-02-09", "1970-02-10", "1970-02-11"].contains(&slower[0].since.as_str()),
+            "{}",
+            slower[0].since
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_changed_or_programs_became_faster() {
+        assert_eq!(slower(&made_up(1.0)), (3, Vec::new()));
+        assert_eq!(slower(&made_up(0.9)), (3, Vec::new()));
+    }
+}
