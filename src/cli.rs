@@ -90,7 +90,7 @@ pub(crate) enum SubCommand {
     Unpack(UnpackOptions),
     /// Write what each rank did for other tools: tables for pandas and the like, call trees, Extra-P
     Export(ExportOptions),
-    /// Keep what a site knows of its jobs: put records into an archive
+    /// Keep what a site knows of its jobs: put records into an archive, and say what the jobs have in common
     Archive(ArchiveOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
@@ -664,6 +664,10 @@ pub(crate) struct ArchiveOptions {
 pub(crate) enum ArchiveCommand {
     /// Put the records of a spool into an archive of Parquet files
     Ingest(IngestOptions),
+    /// Say where the core hours went, what could be gained, and which programs and hosts became slower
+    Report(ArchiveReportOptions),
+    /// Print the report of a job, of the record that it left
+    Job(ArchiveJobOptions),
 }
 
 #[derive(Args)]
@@ -687,6 +691,81 @@ pub(crate) struct IngestOptions {
     /// Take at most this many records of each user; the others wait for the next time
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) most_of_user: usize,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan archive report /site/archive                       the last 30 days
+  gyan archive report --since 2026-01-01 --until 2026-12-31 /site/archive
+  gyan archive report --program 'lmp*' --since 90d --weeks /site/archive
+  gyan archive report --format json /site/archive         all of it, by a schema
+  gyan archive report --format html -o site.html /site/archive
+
+A job counts on the day on which it ended, UTC. Users are only shown where the archive allows it: archive.toml in it
+has the line `users = true`.")]
+pub(crate) struct ArchiveReportOptions {
+    /// Where the tables are: a directory, or s3://BUCKET/PREFIX
+    #[arg(value_name = "ARCHIVE")]
+    pub(crate) archive: String,
+    /// The first day: a date, or a time ago
+    #[arg(long, value_name = "DAY", default_value = "30d")]
+    pub(crate) since: String,
+    /// The last day [default: the latest]
+    #[arg(long, value_name = "DAY")]
+    pub(crate) until: Option<String>,
+    /// Only programs whose names match this, with * and ?
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) program: Option<String>,
+    /// Only clusters whose names match this, with * and ?
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) cluster: Option<String>,
+    /// The core hours of each user, by number
+    #[arg(long)]
+    pub(crate) users: bool,
+    /// The core hours of each week
+    #[arg(long)]
+    pub(crate) weeks: bool,
+    /// Every row
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan archive job 4711 /site/archive                     by the number of the batch system, the latest
+  gyan archive job 4711 --step 0 --cluster big /site/archive
+  gyan archive job 3f2a0c5d8e9b4a7162d3c4b5a6978801 /site/archive   by the id that the tables have
+  gyan archive job 4711 --format html -o job.html /site/archive
+
+A record is a summary of at most 10 kB: what it does not have is said.")]
+pub(crate) struct ArchiveJobOptions {
+    /// The id of the job in the archive, or its number in the batch system
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// Where the tables are: a directory, or s3://BUCKET/PREFIX
+    #[arg(value_name = "ARCHIVE")]
+    pub(crate) archive: String,
+    /// The step of the job
+    #[arg(long, value_name = "STEP")]
+    pub(crate) step: Option<String>,
+    /// The cluster
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cluster: Option<String>,
+    /// Also what is 0 on every rank, and every row
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 #[derive(Args)]

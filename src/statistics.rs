@@ -111,7 +111,7 @@ fn by_normal_distribution(a: &[f64], b: &[f64], all: &[f64]) -> [f64; 2] {
     }
     [u, pairs - u].map(|u| {
         let z = (u - pairs / 2.0 - 0.5) / deviation;
-        libm::erfc(z / std::f64::consts::SQRT_2) / 2.0
+        upper_tail(z)
     })
 }
 
@@ -186,6 +186,25 @@ pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
         adjusted[at] = most;
     }
     adjusted
+}
+
+/// The p of each of several tests so that of those below a bound, a part of at most that is false (Benjamini and Hochberg 1995), in
+/// the order of `p`.
+pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
+    let mut adjusted = vec![1.0_f64; p.len()];
+    let mut least = 1.0_f64;
+    for (smaller, at) in order.into_iter().enumerate().rev() {
+        least = least.min(p[at] * p.len() as f64 / (smaller + 1) as f64);
+        adjusted[at] = least;
+    }
+    adjusted
+}
+
+/// The probability that a number of the standard normal distribution is this large or larger.
+pub(crate) fn upper_tail(z: f64) -> f64 {
+    libm::erfc(z / std::f64::consts::SQRT_2) / 2.0
 }
 
 #[cfg(test)]
@@ -291,5 +310,10 @@ mod tests {
             close(*adjusted, expected);
         }
         assert_eq!(holm(&[]), [0.0; 0]);
+        // p.adjust(p, "BH")
+        let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.2, 0.005]);
+        for (adjusted, expected) in adjusted.iter().zip([0.025, 0.05, 0.05, 0.2, 0.025]) {
+            close(*adjusted, expected);
+        }
     }
 }

@@ -14,6 +14,7 @@
 
 mod addresses;
 mod alike;
+mod archive_report;
 mod call;
 mod class;
 mod cost;
@@ -75,6 +76,10 @@ mod write;
 
 pub use addresses::{Address, LoadedObject, Stack};
 pub use alike::unfold;
+pub use archive_report::{
+    ArchiveChange, ArchiveChangeKind, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser,
+    ArchiveWeek, SlowHost, SlowerProgram,
+};
 pub use call::{Call, CallSummary, InMpi, InMpiSummary};
 pub use class::{Class, Element, Measure};
 pub use cost::{Clock, Overhead, OverheadSummary};
@@ -135,7 +140,7 @@ pub use read::{
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};
-pub use record::{JobRecord, RECORD_BYTES, RecordError, Shortening};
+pub use record::{JobRecord, RECORD_BYTES, RECORD_HOSTS, RecordError, Shortening};
 pub use reduction::{ClockOffsets, Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
 pub use samples::{
@@ -185,6 +190,8 @@ pub const LIVE_SCHEMA: &str = "gyan.live/1";
 pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 /// The schema of a job's record in the archive of a site.
 pub const RECORD_SCHEMA: &str = "gyan.record/1";
+/// The tag of what the jobs of a site have in common, of this version.
+pub const ARCHIVE_REPORT_SCHEMA: &str = "gyan.archive-report/1";
 /// The tag of a listing of variables of this version.
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.

@@ -16,6 +16,8 @@ use crate::{CoverageSummary, RECORD_SCHEMA, Summary};
 pub const RECORD_BYTES: usize = 10_000;
 /// The most bytes that a reader makes of a record: far more than any that gyan writes.
 const UNPACKED_AT_MOST: usize = 1 << 20;
+/// The most hosts of a record that does not have all of them.
+pub const RECORD_HOSTS: usize = 64;
 /// How hard to compress, from 0 to 10.
 const LEVEL: u8 = 6;
 /// The significant decimal digits of numbers that are not integers.
@@ -107,7 +109,7 @@ impl Shortening {
                 summary.phases.truncate(16);
             }
             Shortening::Functions24 => functions(summary, 24),
-            Shortening::Hosts => farthest_hosts(summary, 64),
+            Shortening::Hosts => farthest_hosts(summary, RECORD_HOSTS),
             Shortening::Traffic => summary.peers.clear(),
             Shortening::Functions10 => {
                 functions(summary, 10);
@@ -256,7 +258,15 @@ impl JobRecord {
                     _ => "is not what was compressed".into(),
                 })
             })?;
-        let mut record: JobRecord = parse(&json, RECORD_SCHEMA)?;
+        JobRecord::from_json(&json)
+    }
+
+    /// The record that is in JSON, as an archive keeps it.
+    ///
+    /// # Errors
+    /// When it is no record, is damaged, or is newer than this version.
+    pub fn from_json(json: &[u8]) -> Result<JobRecord, ReadError> {
+        let mut record: JobRecord = parse(json, RECORD_SCHEMA)?;
         // Whoever wrote it may have left in what a reader would look up, such as files of the program.
         private(&mut record.summary);
         Ok(record)

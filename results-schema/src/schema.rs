@@ -4,13 +4,13 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{
-    Diagnosis, Difference, JobNow, Judgement, Number, RankProfile, Scaling, Summary, Tuning,
-    Variables,
+    ArchiveReport, Diagnosis, Difference, JobNow, Judgement, Number, RankProfile, Scaling, Summary,
+    Tuning, Variables,
 };
 
 /// Each schema with its file name under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 9] {
+pub fn all() -> [(&'static str, Schema); 10] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
@@ -21,6 +21,7 @@ pub fn all() -> [(&'static str, Schema); 9] {
         ("scale.schema.json", of::<Scaling>()),
         ("tune.schema.json", of::<Tuning>()),
         ("now.schema.json", of::<JobNow>()),
+        ("archive-report.schema.json", of::<ArchiveReport>()),
     ]
 }
 

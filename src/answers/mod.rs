@@ -1,6 +1,7 @@
 //! What the other subcommands answer: how runs differ and grow, whether they got worse, which settings help, what a library
 //! has, what is in the way, and what ranks are doing now.
 
+pub(crate) mod archive;
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod doctor;
@@ -19,6 +20,7 @@ use gyan_results::{Shift, Unit};
 use crate::document::Value;
 use crate::document::value::{InUnit, line};
 
+pub(crate) use archive::{Extent, archive_report, page_of_archive};
 pub(crate) use comparison::rows::comparison as comparison_rows;
 pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};

@@ -1,6 +1,7 @@
-//! What does a site keep of its jobs, and where? Makes rows of records, and keeps them in a data set of Parquet files.
+//! What does a site keep of its jobs, and where? Makes rows of records, keeps them in a data set of Parquet files, and says what
+//! the jobs have in common.
 //!
-//! Does not ask questions of the data set: that is up to DuckDB and the like, and to `gyan archive report`.
+//! Does not answer other questions about the data set: that is up to DuckDB and the like.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +9,10 @@ pub(crate) mod data_set;
 #[cfg(test)]
 mod fuzzed;
 pub(crate) mod ingest;
+pub(crate) mod job;
+pub(crate) mod report;
 mod s3;
+pub(crate) mod scan;
 pub(crate) mod spool;
 pub(crate) mod store;
 pub(crate) mod tables;

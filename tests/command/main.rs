@@ -8,6 +8,7 @@ mod faults;
 mod schemas;
 
 mod archive;
+mod archive_report;
 mod bad_input;
 mod check;
 mod differences;
