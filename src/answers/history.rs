@@ -158,7 +158,8 @@ fn block<'a>(at: usize, of: &'a ProgramHistory<'a>, links: &SiteLinks) -> PageBl
         }));
     }
     block.charts.extend([Measure::Run, Measure::InMpi].into_iter().filter_map(|measure| {
-        let series = series_of(of, measure)?;
+        let is_known = |series: &&Series| series.values.iter().any(Option::is_some);
+        let series = series_of(of, measure).filter(is_known)?;
         Some(chart_of_time(of, series, links))
     }));
     block.charts.extend(chart_of_efficiencies(of, links));

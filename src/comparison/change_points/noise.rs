@@ -25,7 +25,7 @@ pub(super) fn noise(of: NoiseKind, length: usize, random: &mut fastrand::Rng) ->
     let next = |_| {
         match of {
             NoiseKind::Keeps(part) => {
-                last = part * last + (1.0 - part * part).sqrt() * normal(random)
+                last = part * last + (1.0 - part * part).sqrt() * normal(random);
             }
             NoiseKind::TwoStates => {
                 is_slow ^= random.f64() < LEAVES_STATE;
