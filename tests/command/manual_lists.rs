@@ -120,6 +120,7 @@ const OF_OTHERS: [&str; 18] = [
     "--enable-spc",
     "--env",
     "--export",
+    "--gyan",
     "--map-by",
     "--mca",
     "--no-as-needed",
