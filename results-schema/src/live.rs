@@ -108,15 +108,12 @@ pub fn is_live_file_name(name: &str) -> bool {
 pub fn end_of_process(otherwise: Ending, status: Option<i32>, out_of_memory: bool) -> End {
     const KILL: i32 = 9;
     let status = status.map(ExitStatus::from_raw);
-    match status.and_then(|status| status.code()) {
-        // By `_exit`.
-        Some(code) => End { how: Ending::Exit, code },
-        None => {
-            let signal = status.and_then(|status| status.signal());
-            let killed = out_of_memory.then_some(KILL);
-            End { how: otherwise, code: signal.or(killed).unwrap_or(0) }
-        }
-    }
+    let signal = status.and_then(|status| status.signal());
+    let killed = out_of_memory.then_some(KILL);
+    let otherwise = End { how: otherwise, code: signal.or(killed).unwrap_or(0) };
+    // By `_exit`.
+    let by_exit = |code| End { how: Ending::Exit, code };
+    status.and_then(|status| status.code()).map_or(otherwise, by_exit)
 }
 
 /// What is written of a rank.

@@ -234,7 +234,7 @@ fn a_job_that_ends_early_leaves_what_its_first_host_knows() {
     }
 }
 
-/// In front of a batch system's own environment, as far as gyan reads it.
+/// Slurm has tests of its own; of the others gyan reads only these variables.
 #[test]
 fn a_record_names_the_job_of_the_batch_system_and_what_the_site_asks_for() {
     let mpi = MPIS[1];

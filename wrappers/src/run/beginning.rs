@@ -353,7 +353,7 @@ fn say_warnings(config: &mut Config, late: bool, first: bool) {
     for warning in &config.warnings {
         notice::say(warning);
     }
-    if first {
+    if first && config.notices != Notices::None {
         // Not for the profile: what gyan did not see is known at the end.
         for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
             notice::say(&warning);

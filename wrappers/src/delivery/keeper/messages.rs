@@ -34,7 +34,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 #[derive(Deserialize, Serialize)]
 pub(super) enum ToKeeper {
     /// Who it is: the first message.
-    Hello(Hello),
+    Hello(Box<Hello>),
     /// Its records come with it, replacing earlier ones.
     Records,
     /// The memory in which it notes a crash comes with it.

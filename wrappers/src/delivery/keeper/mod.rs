@@ -144,7 +144,7 @@ impl Keeper {
         }
         let Ok(socket) = spawn::reach(&self.hello.job, &self.directory) else { return };
         let records = self.records.as_ref().map(Records::file);
-        let request = ToKeeper::Hello(self.hello.clone());
+        let request = ToKeeper::Hello(Box::new(self.hello.clone()));
         if socket.send(&request, records, Instant::now() + TELLING).is_ok() {
             self.socket = Some(socket);
             self.send_crash();

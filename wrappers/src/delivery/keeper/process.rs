@@ -265,7 +265,7 @@ impl KeeperProcess {
             pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((ToKeeper::Hello(hello), file))) = socket.receive::<ToKeeper>(other, None) {
-            let rank = Arc::new(Rank::new(hello, pid, file));
+            let rank = Arc::new(Rank::new(*hello, pid, file));
             held(&self.state).add(&rank);
             if rank.hello.metrics.is_some() {
                 let writer = Arc::clone(self);
