@@ -108,7 +108,7 @@ fn options(text: &str) -> BTreeSet<&str> {
 }
 
 /// Options of launchers, compilers and MPI libraries that the manual speaks of.
-const OF_OTHERS: [&str; 18] = [
+const OF_OTHERS: [&str; 19] = [
     "--as-needed",
     "--cap-add",
     "--control-port",
@@ -120,6 +120,7 @@ const OF_OTHERS: [&str; 18] = [
     "--enable-spc",
     "--env",
     "--export",
+    "--gyan",
     "--map-by",
     "--mca",
     "--no-as-needed",

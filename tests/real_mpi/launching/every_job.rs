@@ -11,9 +11,10 @@ use std::thread;
 use gyan_results::{Diagnosis, JobRecord, RECORD_BYTES, Verdict};
 use tempfile::TempDir;
 
+use super::launchers::mpi;
 use super::slurm::Slurm;
 use crate::common::{
-    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, mpi, root, run, run_within,
+    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within,
 };
 
 /// A site: its library, its settings, and the files of packaging/site with the paths of these.

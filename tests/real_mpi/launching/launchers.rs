@@ -15,7 +15,7 @@ use crate::common::{
 use crate::matrix::{self, Column};
 
 /// An MPI of the test bed, with the compiler wrapper for its own binary interface.
-fn mpi(name: &str) -> Mpi {
+pub(super) fn mpi(name: &str) -> Mpi {
     *BED.iter().find(|mpi| mpi.name == name).unwrap()
 }
 
