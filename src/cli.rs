@@ -655,6 +655,13 @@ pub(crate) struct PackOptions {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan archive ingest /var/spool/gyan /srv/gyan          every ten minutes, from a timer
+  gyan archive ingest /var/spool/gyan s3://jobs/gyan     where AWS_ENDPOINT_URL says
+  gyan archive ingest --most-of-user 1000 SPOOL ARCHIVE  the others of a user wait for the next time
+
+Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O error.")]
 pub(crate) struct ArchiveOptions {
     #[command(subcommand)]
     pub(crate) command: ArchiveCommand,
