@@ -156,7 +156,8 @@ fn slow_host(host: &str, places: &[Place], since: usize, p: f64) -> Option<SlowH
     // Between 0 and the number of jobs.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let place = |at: f64| (at.max(0.0) as usize).min(ratios.len() - 1);
-    let [low, high] = [-1.0, 1.0].map(|side| ratios[place((number + side * number.sqrt()) / 2.0)]);
+    let [low, high] =
+        [-1.0, 1.0].map(|side| ratios[place(f64::midpoint(number, side * number.sqrt()))]);
     let error = (high - low) / 2.0;
     let first = places.first()?.day;
     (ratio - 1.0 >= LEAST_CHANGE && ratio - 1.0 > 2.0 * error).then(|| SlowHost {

@@ -7,7 +7,7 @@
 //! JASA 105, 2010), since machines are slow for several runs in a row. Its largest value in a series is compared with that of
 //! made-up series in which nothing changed ([`NOISES`]): so `alpha` holds for a whole series, not for each place in it.
 //!
-//! E-divisive (Matteson and James 2014; Daly and others 2020 for MongoDB) and its successor with a t-test (Fleming and others
+//! E-divisive (Matteson and James 2014; Daly and others 2020, at `MongoDB`) and its successor with a t-test (Fleming and others
 //! 2023, Hunter) look at means, which one run of three times the length moves, and take runs for independent. CUSUM and PELT
 //! have to be told how large the noise is, or what a change costs.
 //!
@@ -163,7 +163,7 @@ fn best_split(interval: &[f64]) -> Option<(usize, f64)> {
 /// Where the series changed: the place where it differs most, then those before and after it, until chance explains them.
 fn splits(ranks: &[f64], wider: f64, alpha: f64, unchanged: &[Vec<f64>]) -> Vec<Split> {
     let mut found = Vec::new();
-    let mut left = vec![0..ranks.len()];
+    let mut left: Vec<Range<usize>> = std::iter::once(0..ranks.len()).collect();
     while let Some(part) = left.pop() {
         let Some((index, statistic)) = most_different(ranks, part.clone()) else { continue };
         let p = unchanged.iter().map(|of| probability(of, statistic / wider)).fold(0.0, f64::max);
@@ -234,7 +234,7 @@ fn where_it_fits(logs: &[f64], part: Range<usize>, index: usize) -> RangeInclusi
     let fits = |at: &usize| misfit(logs, part.clone(), *at) <= most;
     let mut all = (part.start + 1..part.end).filter(fits);
     let first = all.next().unwrap_or(index);
-    first..=all.last().unwrap_or(first)
+    first..=all.next_back().unwrap_or(first)
 }
 
 /// The distances of all numbers of `part` from the median of their side of `index`, added up.

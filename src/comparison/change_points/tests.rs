@@ -6,7 +6,7 @@ use super::*;
 
 /// How runs differ on a machine, around 1.
 #[derive(Clone, Copy, Debug)]
-enum Machine {
+enum BusyMachine {
     /// Normal, with this standard deviation.
     Normal(f64),
     /// Student's t with 3 degrees of freedom, of 3 %.
@@ -21,14 +21,14 @@ enum Machine {
     Loaded,
 }
 
-const MACHINES: [(Machine, &str); 7] = [
-    (Machine::Normal(0.02), "normal, 2 %"),
-    (Machine::Normal(0.03), "normal, 3 %"),
-    (Machine::HeavyTail, "heavy tail (Student's t, 3 degrees of freedom), 3 %"),
-    (Machine::Outliers, "2 %, and every tenth run takes up to twice as long"),
-    (Machine::TwoModes, "2 %, and three of ten runs take 10 % longer"),
-    (Machine::Drifting, "3 %, half of it from the run before"),
-    (Machine::Loaded, "2 %, and stretches of three or four runs take up to 60 % longer"),
+const MACHINES: [(BusyMachine, &str); 7] = [
+    (BusyMachine::Normal(0.02), "normal, 2 %"),
+    (BusyMachine::Normal(0.03), "normal, 3 %"),
+    (BusyMachine::HeavyTail, "heavy tail (Student's t, 3 degrees of freedom), 3 %"),
+    (BusyMachine::Outliers, "2 %, and every tenth run takes up to twice as long"),
+    (BusyMachine::TwoModes, "2 %, and three of ten runs take 10 % longer"),
+    (BusyMachine::Drifting, "3 %, half of it from the run before"),
+    (BusyMachine::Loaded, "2 %, and stretches of three or four runs take up to 60 % longer"),
 ];
 
 fn normal(random: &mut fastrand::Rng) -> f64 {
@@ -42,26 +42,31 @@ fn student(random: &mut fastrand::Rng) -> f64 {
 }
 
 /// The times of a history: `level` is what the program needs in each run.
-fn history(machine: Machine, length: usize, level: impl Fn(usize) -> f64, seed: u64) -> Vec<f64> {
+fn history(
+    machine: BusyMachine,
+    length: usize,
+    level: impl Fn(usize) -> f64,
+    seed: u64,
+) -> Vec<f64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut last = normal(&mut random);
     let mut is_loaded = false;
     let time = |at| {
         let log = match machine {
-            Machine::Normal(sigma) => sigma * normal(&mut random),
-            Machine::HeavyTail => 0.03 * student(&mut random),
-            Machine::Outliers => {
+            BusyMachine::Normal(sigma) => sigma * normal(&mut random),
+            BusyMachine::HeavyTail => 0.03 * student(&mut random),
+            BusyMachine::Outliers => {
                 let longer = if random.f64() < 0.1 { 0.7 * random.f64() } else { 0.0 };
                 0.02 * normal(&mut random) + longer
             }
-            Machine::TwoModes => {
+            BusyMachine::TwoModes => {
                 0.02 * normal(&mut random) + if random.f64() < 0.3 { 0.1 } else { 0.0 }
             }
-            Machine::Drifting => {
+            BusyMachine::Drifting => {
                 last = 0.5 * last + 0.75_f64.sqrt() * normal(&mut random);
                 0.03 * last
             }
-            Machine::Loaded => {
+            BusyMachine::Loaded => {
                 is_loaded ^= random.f64() < if is_loaded { 0.3 } else { 0.05 };
                 0.02 * normal(&mut random) + if is_loaded { 0.5 * random.f64() } else { 0.0 }
             }
@@ -77,7 +82,7 @@ fn step(at: usize, percent: f64) -> impl Fn(usize) -> f64 + Copy {
 
 /// Of 100 histories of `length` runs, the changes that are found.
 fn found(
-    machine: Machine,
+    machine: BusyMachine,
     length: usize,
     level: impl Fn(usize) -> f64 + Copy,
 ) -> Vec<Vec<ChangePoint>> {
@@ -115,9 +120,11 @@ fn of_100_histories_without_a_change_at_most_5_have_one_whatever_the_noise() {
 #[test]
 fn a_step_of_8_percent_at_the_23rd_of_40_runs_is_named_within_one() {
     let truth = 22;
-    for (machine, at_least) in
-        [(Machine::Normal(0.02), 95), (Machine::Normal(0.03), 85), (Machine::HeavyTail, 85)]
-    {
+    for (machine, at_least) in [
+        (BusyMachine::Normal(0.02), 95),
+        (BusyMachine::Normal(0.03), 85),
+        (BusyMachine::HeavyTail, 85),
+    ] {
         let found = found(machine, 40, step(truth, 8.0));
         let all = || found.iter().flatten();
         let named = named(&found, truth);
@@ -140,7 +147,7 @@ fn each_of_several_changes_is_found_with_its_size() {
         50..75 => 0.95,
         _ => 1.2,
     };
-    let times = history(Machine::Normal(0.02), 100, level, 1);
+    let times = history(BusyMachine::Normal(0.02), 100, level, 1);
     let found = changes(&times, 0.05);
     let places: Vec<usize> = found.iter().map(|change| change.index).collect();
     assert_eq!(places, [25, 50, 75]);
@@ -155,7 +162,7 @@ fn each_of_several_changes_is_found_with_its_size() {
 fn small_probabilities_are_not_too_small() {
     // A hundredth of the error, as where a hundred series are looked at.
     let alarms = (0..2000).filter(|seed| {
-        let times = history(Machine::Normal(0.02), 20, |_| 1.0, *seed);
+        let times = history(BusyMachine::Normal(0.02), 20, |_| 1.0, *seed);
         !changes(&times, 0.0005).is_empty()
     });
     let alarms = alarms.count();
@@ -178,7 +185,7 @@ fn numbers_that_are_equal_or_too_few_or_not_positive_have_no_change() {
 
 #[test]
 fn an_outlier_is_no_change() {
-    let mut times = history(Machine::Normal(0.02), 40, |_| 1.0, 3);
+    let mut times = history(BusyMachine::Normal(0.02), 40, |_| 1.0, 3);
     times[20] *= 30.0;
     assert_eq!(changes(&times, 0.05), []);
 }
@@ -194,4 +201,38 @@ fn intervals_are_within_the_whole_and_overlap_by_half() {
         }
         assert!(all.iter().any(|of| of.len() <= 11 && of.end == 3 + length), "{all:?}");
     }
+}
+
+/// `BLESS=1` writes it.
+#[test]
+fn the_table_of_the_chapter_is_what_made_up_histories_give() {
+    const TABLE: [&str; 2] = ["<!-- made-up histories -->\n", "<!-- end of made-up histories -->"];
+    // The percentage, and the first of 40 runs that takes so much longer.
+    const STEPS: [(f64, usize); 4] = [(8.0, 22), (5.0, 22), (8.0, 30), (8.0, 34)];
+    let head = STEPS.map(|(percent, at)| format!("{percent} % at the {}th", at + 1));
+    let mut table = format!(
+        "| noise | no change | {} |\n| :-- | --: |{}\n",
+        head.join(" | ").replace("23th", "23rd").replace("31th", "31st"),
+        " --: |".repeat(STEPS.len())
+    );
+    for (machine, words) in MACHINES {
+        let alarms = alarms(&found(machine, 40, |_| 1.0));
+        let steps = STEPS.map(|(percent, at)| {
+            let found = found(machine, 40, step(at, percent));
+            format!("{}, {}", self::alarms(&found), named(&found, at))
+        });
+        let row = format!("| {words} | {alarms} | {} |\n", steps.join(" | "));
+        table.push_str(&row);
+    }
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pages.md");
+    let chapter = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = chapter.split_once(TABLE[0]).unwrap();
+    let (is, after) = rest.split_once(TABLE[1]).unwrap();
+    let wanted = format!("\n{table}\n");
+    if std::env::var_os("BLESS").is_some() {
+        let chapter = [before, TABLE[0], &wanted, TABLE[1], after].concat();
+        std::fs::write(&file, chapter).unwrap();
+        return;
+    }
+    assert_eq!(is, wanted);
 }
