@@ -16,7 +16,9 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::store::{Store, StoredFile};
-use super::tables::{ArchiveRows, FindingRow, FunctionRow, HostRow, JobRow, RecordRow};
+use super::tables::{
+    ArchiveRows, FindingRow, FunctionRow, HostRow, JobRow, RecordRow, hexadecimal,
+};
 use crate::document::data::{Data, Row};
 use crate::document::value::integer;
 use crate::document::{Column, Value};
@@ -115,7 +117,7 @@ pub(crate) struct Added {
 /// Half of a hash, in hexadecimal digits.
 pub(super) fn hash_name(content: impl AsRef<[u8]>) -> String {
     let hash = Sha256::digest(content);
-    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hash[..8])
 }
 
 /// Adds the jobs of a batch, each once. A second attempt at the same batch, which follows from `hash`, ends with the same

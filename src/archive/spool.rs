@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gyan_results::RECORD_BYTES;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::data_set::hash_name;
-use super::store::write_file;
+use super::store::{locked, write_file};
 use super::tables::Refusal;
 use crate::error::Error;
 
@@ -66,6 +66,9 @@ pub(crate) struct WaitingRecords {
     pub(crate) left: usize,
 }
 
+/// The owner of a record and its content, or why it is refused.
+pub(crate) type ReadRecord = Result<(u32, Vec<u8>), (u32, Refusal)>;
+
 /// What was refused: how many records of each user, and why.
 pub(crate) type Refused = BTreeMap<(u32, Refusal), u64>;
 
@@ -88,9 +91,7 @@ impl Spool {
 
     /// Waits until no other ingester works on the spool, for as long as the file is open.
     pub(crate) fn lock(&self) -> io::Result<File> {
-        let lock = File::open(&self.begun)?;
-        flock(&lock, FlockOperation::LockExclusive)?;
-        Ok(lock)
+        locked(&self.begun.join("lock"))
     }
 
     /// What waits. Of each user, at most so many records are taken.
@@ -118,7 +119,9 @@ impl Spool {
         }
         for mut of_user in of_users.into_values() {
             let is_of_many = of_user.len() > FEW;
-            of_user.iter_mut().for_each(|record| record.is_of_many = is_of_many);
+            for record in &mut of_user {
+                record.is_of_many = is_of_many;
+            }
             waiting.records.append(&mut of_user);
         }
         waiting.records.sort_unstable();
@@ -134,11 +137,8 @@ impl Spool {
         }
     }
 
-    /// The content of a record, and who owns it; or the owner and why it is refused. None if it is gone, or cannot be read now.
-    pub(crate) fn read(
-        &self,
-        record: &WaitingRecord,
-    ) -> Option<Result<(u32, Vec<u8>), (u32, Refusal)>> {
+    /// Reads a record. None if it is gone, or cannot be read now.
+    pub(crate) fn read(&self, record: &WaitingRecord) -> Option<ReadRecord> {
         // A FIFO is opened at once, a link and a socket are not opened.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -90,12 +90,16 @@ impl Store for LocalStore {
 
     fn lock(&self) -> io::Result<Option<File>> {
         create(&self.root)?;
-        let path = self.root.join(".lock");
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Some(file))
+        locked(&self.root.join(".lock")).map(Some)
     }
+}
+
+/// Waits until nobody else has this file locked. It is locked for as long as it is open.
+pub(super) fn locked(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    flock(&file, FlockOperation::LockExclusive)?;
+    Ok(file)
 }
 
 /// Creates a directory with those above it, so that they stay.

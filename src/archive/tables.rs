@@ -406,12 +406,16 @@ fn id(record: &JobRecord, owner: u32) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    let mut id = String::new();
-    for byte in &hash.finalize()[..16] {
+    hexadecimal(&hash.finalize()[..16])
+}
+
+/// Two digits for each byte.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    id
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The hosts of a job, and the processors that its ranks may use. A record of many hosts names only some: the others are
