@@ -11,7 +11,7 @@ use crate::archive::scan::{Columns, NOTHING, TableFile, Texts, Wanted, read, tab
 use crate::archive::store::Store;
 use crate::error::Error;
 
-/// A job. Texts are numbers of [`Names`].
+/// A job. Texts are numbers of [`JobNames`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobFacts {
     /// Which job it is: 0 unless some jobs were asked for.
@@ -37,12 +37,12 @@ pub(super) struct JobFacts {
 
 /// Texts that recur, each with a number.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct JobNames {
     names: Vec<String>,
     codes: HashMap<String, u32>,
 }
 
-impl Names {
+impl JobNames {
     pub(super) fn name(&self, code: u32) -> &str {
         self.names.get(code as usize).map_or("", String::as_str)
     }
@@ -67,7 +67,7 @@ impl Names {
 pub(super) struct Jobs {
     /// In the order of their days.
     pub(super) facts: Vec<JobFacts>,
-    pub(super) names: Names,
+    pub(super) names: JobNames,
 }
 
 const TEXTS: [&str; 8] =
