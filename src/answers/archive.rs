@@ -265,9 +265,7 @@ fn slower(of: &ArchiveReport, all: bool) -> Section<'_> {
     let mut notes: Vec<Value> = shown.into_iter().map(sentence).collect();
     notes.extend(more_rows(more));
     let judged = of.programs_judged;
-    if of.worse.is_empty() {
-        notes.push(line!["none of the ", judged, " programs that have enough jobs to tell"]);
-    }
+    notes.extend(of.worse.is_empty().then(|| none_of(judged, "program")));
     notes.extend(of.changes.iter().map(|change| {
         let same = |of: &&SlowerProgram| {
             of.cause.as_ref().is_some_and(|cause| cause.day == change.day && cause.to == change.to)
@@ -278,6 +276,14 @@ fn slower(of: &ArchiveReport, all: bool) -> Section<'_> {
     }));
     notes.push("compared are jobs of the same user with the same number of ranks".into());
     Section::of_notes("Programs that became slower", notes)
+}
+
+/// Where nothing is slow.
+fn none_of(judged: usize, what: &'static str) -> Value<'static> {
+    match judged {
+        0 => line!["no ", what, " has enough jobs to tell"],
+        judged => line!["none of the ", judged, " ", what, "s that have enough jobs to tell"],
+    }
 }
 
 fn slow_hosts(of: &ArchiveReport, all: bool) -> Section<'_> {
@@ -306,15 +312,11 @@ fn slow_hosts(of: &ArchiveReport, all: bool) -> Section<'_> {
     let mut notes: Vec<Value> = shown.into_iter().map(sentence).collect();
     notes.extend(more_rows(more));
     let judged = of.hosts_judged;
-    if of.hosts.is_empty() {
-        notes.push(line!["none of the ", judged, " hosts that have enough jobs to tell"]);
+    notes.push(if of.hosts.is_empty() {
+        none_of(judged, "host")
     } else {
-        notes.push(line![
-            "the other ",
-            judged - of.hosts.len(),
-            " hosts are not later than by chance"
-        ]);
-    }
+        line!["the other ", judged - of.hosts.len(), " hosts are not later than by chance"]
+    });
     Section::of_notes("Hosts that are late", notes)
 }
 

@@ -200,13 +200,15 @@ fn each<T: DataType>(
             return Err(ParquetError::EOF("has fewer rows than it says".into()));
         }
         left = left.saturating_sub(read);
-        let mut values = values.drain(..);
+        let mut present_values = values.drain(..);
         if present == read {
-            values.by_ref().for_each(|value| take(Some(value)));
+            for value in present_values {
+                take(Some(value));
+            }
         } else {
-            levels.iter().for_each(|level| {
-                take(if *level > 0 { values.next() } else { None });
-            });
+            for level in &levels {
+                take(if *level > 0 { present_values.next() } else { None });
+            }
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ const BEGINNING: i32 = 7;
 
 /// A host in one of its jobs.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct HostPlace {
     day: i32,
     /// From -0.5 for the earliest host of a job to 0.5 for the latest: 0 on average for equal hosts.
     score: f32,
@@ -33,7 +33,7 @@ struct Place {
     ratio: f32,
 }
 
-type Places = HashMap<String, Vec<Place>>;
+type HostPlaces = HashMap<String, Vec<HostPlace>>;
 
 /// How many hosts were judged, and those that are slow. `selected`: the jobs that count; none for all.
 pub(super) fn slow(
@@ -42,17 +42,17 @@ pub(super) fn slow(
     selected: Option<&HashSet<u128>>,
 ) -> Result<(usize, Vec<SlowHost>), Error> {
     let wanted = [Wanted::Text("id"), Wanted::Text("host"), Wanted::Number("own_relative")];
-    let of_file = |file: &TableFile| -> Result<Vec<(String, Vec<Place>)>, Error> {
+    let of_file = |file: &TableFile| -> Result<Vec<(String, Vec<HostPlace>)>, Error> {
         Ok(places(file.day, &read(store, &file.path, &wanted)?, selected))
     };
     let files = table_files(store, ArchiveTable::Hosts, days)?;
     let of_files: Vec<_> = files.par_iter().map(of_file).collect::<Result<_, _>>()?;
-    let mut hosts = Places::new();
+    let mut hosts = HostPlaces::new();
     for (host, mut places) in of_files.into_iter().flatten() {
         hosts.entry(host).or_default().append(&mut places);
     }
     hosts.retain(|_, places| places.len() >= JOBS_AT_LEAST);
-    let mut judged: Vec<(String, Vec<Place>)> = hosts.into_iter().collect();
+    let mut judged: Vec<(String, Vec<HostPlace>)> = hosts.into_iter().collect();
     judged.sort_by(|(one, _), (other, _)| one.cmp(other));
     let clearest: Vec<(usize, f64)> = judged.par_iter().map(|(_, of)| clearest_day(of)).collect();
     let p: Vec<f64> = clearest.iter().map(|(_, p)| *p).collect();
@@ -69,11 +69,11 @@ fn places(
     day: i32,
     columns: &Columns,
     selected: Option<&HashSet<u128>>,
-) -> Vec<(String, Vec<Place>)> {
+) -> Vec<(String, Vec<HostPlace>)> {
     let ([ids, hosts], [relative]) = (&columns.texts[..], &columns.numbers[..]) else {
         return Vec::new();
     };
-    let mut of_hosts: Vec<Vec<Place>> = vec![Vec::new(); hosts.names.len()];
+    let mut of_hosts: Vec<Vec<HostPlace>> = vec![Vec::new(); hosts.names.len()];
     let (mut sorted, mut begin) = (Vec::new(), 0);
     for of_job in ids.codes.chunk_by(|one, other| one == other) {
         let rows = begin..begin + of_job.len();
@@ -105,7 +105,7 @@ fn places(
                 };
                 // Seven digits are more than are shown.
                 #[allow(clippy::cast_possible_truncation)]
-                of_host.push(Place {
+                of_host.push(HostPlace {
                     day,
                     score: score as f32,
                     variance: variance as f32,
@@ -127,7 +127,7 @@ fn median_without(sorted: &[f64], without: usize) -> f64 {
 
 /// The first place of the day since which the scores are clearest above 0, and the probability of scores as clear as that since any
 /// day, for a host like the others. The places are in the order of their days.
-fn clearest_day(places: &[Place]) -> (usize, f64) {
+fn clearest_day(places: &[HostPlace]) -> (usize, f64) {
     let (mut score, mut variance, mut best, mut days) = (0.0, 0.0, (0, 0.0_f64), 0);
     for at in (0..places.len()).rev() {
         score += f64::from(places[at].score);
@@ -145,7 +145,7 @@ fn clearest_day(places: &[Place]) -> (usize, f64) {
 }
 
 /// None when the host is too little slower than the others to matter.
-fn slow_host(host: &str, places: &[Place], since: usize, p: f64) -> Option<SlowHost> {
+fn slow_host(host: &str, places: &[HostPlace], since: usize, p: f64) -> Option<SlowHost> {
     let slow = &places[since..];
     let mut ratios: Vec<f64> =
         slow.iter().map(|of| f64::from(of.ratio)).filter(|of| !of.is_nan()).collect();
@@ -156,7 +156,8 @@ fn slow_host(host: &str, places: &[Place], since: usize, p: f64) -> Option<SlowH
     // Between 0 and the number of jobs.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let place = |at: f64| (at.max(0.0) as usize).min(ratios.len() - 1);
-    let [low, high] = [-1.0, 1.0].map(|side| ratios[place((number + side * number.sqrt()) / 2.0)]);
+    let [low, high] =
+        [-1.0, 1.0].map(|side| ratios[place(f64::midpoint(number, side * number.sqrt()))]);
     let error = (high - low) / 2.0;
     let first = places.first()?.day;
     (ratio - 1.0 >= LEAST_CHANGE && ratio - 1.0 > 2.0 * error).then(|| SlowHost {
@@ -183,9 +184,9 @@ mod tests {
     }
 
     /// Hosts whose times in each job are by chance, with one that is slower from a day on.
-    fn made_up(slow: f64, since: i32) -> Vec<(String, Vec<Place>)> {
+    fn made_up(slow: f64, since: i32) -> Vec<(String, Vec<HostPlace>)> {
         let mut dice = fastrand::Rng::with_seed(7);
-        let mut all = Places::new();
+        let mut all = HostPlaces::new();
         for day in 0..60 {
             let mut columns = Columns {
                 rows: 0,

@@ -11,7 +11,7 @@ use crate::archive::scan::{Columns, NOTHING, TableFile, Texts, Wanted, read, tab
 use crate::archive::store::Store;
 use crate::error::Error;
 
-/// A job. Texts are numbers of [`Names`].
+/// A job. Texts are numbers of [`JobNames`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobFacts {
     /// Which job it is: 0 unless some jobs were asked for.
@@ -37,12 +37,12 @@ pub(super) struct JobFacts {
 
 /// Texts that recur, each with a number.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct JobNames {
     names: Vec<String>,
     codes: HashMap<String, u32>,
 }
 
-impl Names {
+impl JobNames {
     pub(super) fn name(&self, code: u32) -> &str {
         self.names.get(code as usize).map_or("", String::as_str)
     }
@@ -67,7 +67,7 @@ impl Names {
 pub(super) struct Jobs {
     /// In the order of their days.
     pub(super) facts: Vec<JobFacts>,
-    pub(super) names: Names,
+    pub(super) names: JobNames,
 }
 
 const TEXTS: [&str; 8] =
@@ -86,14 +86,13 @@ const NUMBERS: [&str; 8] = [
 impl Jobs {
     pub(super) fn read(store: &dyn Store, selection: &Selection) -> Result<Jobs, Error> {
         let files = table_files(store, ArchiveTable::Jobs, selection.days)?;
-        let (texts, last) = (TEXTS.len(), "id");
-        let texts = if selection.is_all() { texts - 1 } else { texts };
+        // The last one is the id.
+        let texts = TEXTS.len() - usize::from(selection.is_all());
         let wanted: Vec<Wanted> = TEXTS[..texts]
             .iter()
             .map(|name| Wanted::Text(name))
             .chain(NUMBERS.map(Wanted::Number))
             .collect();
-        debug_assert_eq!(TEXTS.last(), Some(&last));
         let mut jobs = Jobs::default();
         let columns: Vec<(&TableFile, Columns)> = files
             .par_iter()
@@ -116,12 +115,11 @@ impl Jobs {
         let known: [Vec<u32>; 4] =
             [cluster, program, system, finding].map(|of| self.names.codes(of));
         let mut libraries: HashMap<[u32; 2], u32> = HashMap::new();
-        for row in 0..columns.rows {
-            let is_asked_for = matches(program_pattern.as_ref(), program.text(row))
-                && matches(cluster_pattern.as_ref(), cluster.text(row));
-            if !is_asked_for {
-                continue;
-            }
+        let is_asked_for = |row: &usize| {
+            matches(program_pattern.as_ref(), program.text(*row))
+                && matches(cluster_pattern.as_ref(), cluster.text(*row))
+        };
+        for row in (0..columns.rows).filter(is_asked_for) {
             let code = |known: &[u32], of: &Texts| {
                 known.get(of.codes[row] as usize).copied().unwrap_or(NOTHING)
             };

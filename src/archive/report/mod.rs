@@ -99,14 +99,18 @@ fn add(hours: &mut ArchiveHours, job: &JobFacts) {
 
 fn sum(jobs: &[JobFacts]) -> ArchiveHours {
     let mut hours = ArchiveHours::default();
-    jobs.iter().for_each(|job| add(&mut hours, job));
+    for job in jobs {
+        add(&mut hours, job);
+    }
     hours
 }
 
 /// The hours of jobs that share a key.
 fn by<K: Ord>(jobs: &[JobFacts], key: impl Fn(&JobFacts) -> K) -> BTreeMap<K, ArchiveHours> {
     let mut sums: BTreeMap<K, ArchiveHours> = BTreeMap::new();
-    jobs.iter().for_each(|job| add(sums.entry(key(job)).or_default(), job));
+    for job in jobs {
+        add(sums.entry(key(job)).or_default(), job);
+    }
     sums
 }
 

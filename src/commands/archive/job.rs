@@ -35,7 +35,7 @@ pub(super) fn job(options: &ArchiveJobOptions) -> Result<u8, Error> {
         if !options.all {
             shown.view = parts::first_screen(&input);
         }
-        shown.view.sections.push(Section::of_notes("Of a record", about(&record)));
+        shown.view.sections.push(Section::of_notes("About this record", about(&record)));
         print::report(format, shown)?;
     }
     Ok(DONE)
