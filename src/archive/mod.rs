@@ -1,7 +1,7 @@
 //! What does a site keep of its jobs, and where? Makes rows of records, keeps them in a data set of Parquet files, and says what
 //! the jobs have in common.
 //!
-//! Does not answer other questions about the data set: that is up to DuckDB and the like.
+//! Does not answer other questions about the data set: that is up to query engines.
 
 #![forbid(unsafe_code)]
 
