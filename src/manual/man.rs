@@ -64,7 +64,7 @@ const FILES: [(&str, &str); 8] = [
 const LIBRARY: &str = "GYAN_LIBRARY";
 const RUN: &[&str] = &[PROFILES, SUMMARY, LIVE, PACK];
 
-const SUBCOMMANDS: [More; 20] = [
+const SUBCOMMANDS: [More; 21] = [
     more("run", "start", &["GYAN*"], &[PROFILES, SUMMARY, TIMELINE, LIVE]),
     more("report", "first-screen", &[], RUN),
     more("now", "stuck", &[], &[PROFILES, LIVE]),
@@ -73,6 +73,7 @@ const SUBCOMMANDS: [More; 20] = [
     more("explain", "findings", &["PAGER"], &[]),
     more("check", "ci", &[], RUN),
     more("pages", "pages.md", &[], RUN),
+    more("archive", "archive.md", &["AWS_*"], &[]),
     more("diff", "comparing", &[], RUN),
     more("scale", "scaling", &[], RUN),
     more("tune", "tuning", &[], &[TUNED, SETTINGS]),
@@ -91,6 +92,7 @@ const SUBCOMMANDS: [More; 20] = [
 const VARIABLES: [(&str, &str); 4] = [
     ("DISPLAY", "where it or WAYLAND_DISPLAY is set, the page is opened by xdg-open"),
     ("WAYLAND_DISPLAY", "see DISPLAY"),
+    ("AWS_*", "where the object store of s3:// is, and the keys to it"),
     ("TERM", "where it is dumb or not set, one look is printed below the other"),
     ("PAGER", "what long text is shown with on a terminal, less when it is not set; cat for none"),
 ];

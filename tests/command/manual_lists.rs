@@ -14,7 +14,7 @@ use crate::manual::{pages, read};
 
 /// The names of the subcommands in the help.
 fn subcommands(help: &str) -> Vec<&str> {
-    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let Some((_, commands)) = help.split_once("Commands:\n") else { return Vec::new() };
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let names = commands.lines().filter(is_name);
@@ -33,11 +33,17 @@ fn the_reference_of_commands_is_their_help() {
     );
     let names = subcommands(&whole);
     assert!(names.len() > 9, "{names:?}");
-    for name in [""].into_iter().chain(names) {
-        let arguments: Vec<&str> = if name.is_empty() { Vec::new() } else { vec![name] };
-        let title = format!("gyan {name}");
-        let printed = help(&arguments);
+    let mut add = |arguments: &[&str]| {
+        let title = format!("gyan {}", arguments.join(" "));
+        let printed = help(arguments);
         write!(text, "\n## {}\n\n```text\n{}\n```\n", title.trim(), printed.trim()).unwrap();
+        printed
+    };
+    add(&[]);
+    for name in names {
+        for nested in subcommands(&add(&[name])).iter().filter(|nested| **nested != "help") {
+            add(&[name, nested]);
+        }
     }
     let path = root().join("docs/commands.md");
     if std::env::var_os("BLESS").is_some() {
@@ -145,7 +151,12 @@ fn arguments(of_gyan: &str) -> &str {
 fn no_page_names_an_option_that_is_not_there() {
     let whole = help(&[]);
     let names = subcommands(&whole);
-    let helps: Vec<(&str, String)> = names.iter().map(|name| (*name, help(&[name]))).collect();
+    let with_nested = |name: &str| {
+        let own = help(&[name]);
+        let nested: String = subcommands(&own).iter().map(|nested| help(&[name, nested])).collect();
+        own + &nested
+    };
+    let helps: Vec<(&str, String)> = names.iter().map(|name| (*name, with_nested(name))).collect();
     let all: String = helps.iter().map(|(_, help)| help.as_str()).collect();
     let known: BTreeSet<&str> = options(&all).into_iter().chain(options(&whole)).collect();
     let mut wrong = Vec::new();
