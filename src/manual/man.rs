@@ -89,7 +89,7 @@ const SUBCOMMANDS: [More; 21] = [
 ];
 
 /// What variables do that are not settings.
-const VARIABLES: [(&str, &str); 4] = [
+const VARIABLES: [(&str, &str); 5] = [
     ("DISPLAY", "where it or WAYLAND_DISPLAY is set, the page is opened by xdg-open"),
     ("WAYLAND_DISPLAY", "see DISPLAY"),
     ("AWS_*", "where the object store of s3:// is, and the keys to it"),
