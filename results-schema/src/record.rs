@@ -27,7 +27,7 @@ const DIGITS: i32 = 5;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct JobRecord {
-    /// [`RECORD_SCHEMA`](crate::RECORD_SCHEMA).
+    /// [`RECORD_SCHEMA`].
     pub schema: String,
     /// The name that the site gives the machine.
     pub cluster: String,
