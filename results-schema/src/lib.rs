@@ -140,7 +140,7 @@ pub use read::{
 };
 pub use reader::RankReader;
 pub use readings::{Reading, Readings};
-pub use record::{JobRecord, RECORD_BYTES, RECORD_HOSTS, RecordError, Shortening};
+pub use record::{JobRecord, RECORD_BYTES, RECORD_HOSTS, RECORD_SUFFIX, RecordError, Shortening};
 pub use reduction::{ClockOffsets, Reduction, ReductionInOrder};
 pub use regular::{open_regular, read_regular};
 pub use samples::{

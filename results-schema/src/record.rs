@@ -12,6 +12,8 @@ use serde_json::Value;
 use crate::read::{ReadError, parse};
 use crate::{CoverageSummary, RECORD_SCHEMA, Summary};
 
+/// How the name of a file with a record ends, after the last dot.
+pub const RECORD_SUFFIX: &str = "gyan-record";
 /// The most bytes of a record.
 pub const RECORD_BYTES: usize = 10_000;
 /// The most bytes that a reader makes of a record: far more than any that gyan writes.

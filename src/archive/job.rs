@@ -3,7 +3,8 @@
 use gyan_results::JobRecord;
 
 use crate::archive::data_set::ArchiveTable;
-use crate::archive::scan::{LAST_DAY, TableFile, Wanted, read, table_files};
+use crate::archive::days::LAST_DAY;
+use crate::archive::scan::{TableFile, Wanted, read, table_files};
 use crate::archive::store::Store;
 use crate::error::Error;
 

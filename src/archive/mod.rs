@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod data_set;
+pub(crate) mod days;
 #[cfg(test)]
 mod fuzzed;
 pub(crate) mod ingest;

@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -13,35 +12,12 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::archive::data_set::{ArchiveTable, replaced};
+use crate::archive::days::day_of;
 use crate::archive::store::{Store, StoredFile};
 use crate::error::{Error, reason};
 
 /// The code of a text that is null.
 pub(crate) const NOTHING: u32 = u32::MAX;
-const DAY: Duration = Duration::from_secs(86_400);
-/// 9999-12-31, the last day that has a name of this form, in days since 1970.
-pub(crate) const LAST_DAY: i32 = 2_932_896;
-
-/// Days since 1970, of `2026-11-28`.
-pub(crate) fn day_of(text: &str) -> Option<i32> {
-    let time = humantime::parse_rfc3339(&format!("{text}T00:00:00Z")).ok()?;
-    day_at(time)
-}
-
-/// Days since 1970 at a time.
-pub(crate) fn day_at(time: SystemTime) -> Option<i32> {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    i32::try_from(since.as_secs() / DAY.as_secs()).ok()
-}
-
-/// `2026-11-28`, of days since 1970.
-pub(crate) fn name_of_day(day: i32) -> String {
-    let time = SystemTime::UNIX_EPOCH + DAY * day.clamp(0, LAST_DAY).unsigned_abs();
-    let mut text = humantime::format_rfc3339_seconds(time).to_string();
-    text.truncate("2026-11-28".len());
-    text
-}
-
 /// A file of a table, and its day.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct TableFile {
@@ -236,20 +212,4 @@ fn read_texts(
         texts.codes.push(code);
         last = Some((value, code));
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_have_names() {
-        assert_eq!(day_of("1970-01-02"), Some(1));
-        for day in ["2024-02-29", "2026-11-28"] {
-            assert_eq!(name_of_day(day_of(day).unwrap()), day);
-        }
-        assert_eq!(day_of("2026-02-30"), None);
-        assert_eq!(day_of("9999-12-31"), Some(LAST_DAY));
-        assert_eq!(name_of_day(i32::MAX), "9999-12-31");
-    }
 }

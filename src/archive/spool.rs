@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use gyan_results::RECORD_BYTES;
+use gyan_results::{RECORD_BYTES, RECORD_SUFFIX};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -23,8 +23,6 @@ use super::store::{locked, write_file};
 use super::tables::Refusal;
 use crate::error::Error;
 
-/// What the name of a record ends with.
-const RECORD: &[u8] = b".gyan-record";
 /// The directory with what an ingester has begun.
 const BEGUN: &str = ".ingest";
 /// The directory of records that were refused.
@@ -102,7 +100,8 @@ impl Spool {
             let entry = entry?;
             let name = entry.file_name();
             let is_temporary = name.as_bytes().starts_with(b".");
-            if is_temporary || !name.as_bytes().ends_with(RECORD) {
+            let is_record = Path::new(&name).extension() == Some(OsStr::new(RECORD_SUFFIX));
+            if is_temporary || !is_record {
                 if is_temporary {
                     self.remove_old(&entry);
                 }

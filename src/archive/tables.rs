@@ -10,6 +10,7 @@ use gyan_results::{Actor, JobRecord, Number, Shortening, Statistic, Summary};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::days::{day_at, name_of_day};
 use crate::document::cut;
 use crate::document::data::columns;
 use crate::document::value::integer;
@@ -392,9 +393,8 @@ fn when(summary: &Summary, now: SystemTime) -> Result<(i64, String), Refusal> {
     }
     let since = started.duration_since(SystemTime::UNIX_EPOCH).map_err(|_| Refusal::Absurd)?;
     let started_ms = i64::try_from(since.as_millis()).map_err(|_| Refusal::Absurd)?;
-    let mut day = humantime::format_rfc3339_seconds(ended).to_string();
-    day.truncate("2026-11-28".len());
-    Ok((started_ms, day))
+    let day = day_at(ended).ok_or(Refusal::Absurd)?;
+    Ok((started_ms, name_of_day(day)))
 }
 
 /// The key of a job: half of a hash, in hexadecimal digits.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use gyan_results::{ArchiveChange, ArchiveChangeKind};
 
+use crate::archive::days::name_of_day;
 use crate::archive::report::jobs::{JobFacts, Jobs};
-use crate::archive::scan::{NOTHING, name_of_day};
+use crate::archive::scan::NOTHING;
 
 /// So many days before and after a change are looked at.
 const DAYS: usize = 14;

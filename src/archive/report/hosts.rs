@@ -10,8 +10,9 @@ use gyan_results::{RECORD_HOSTS, SlowHost};
 use rayon::prelude::*;
 
 use crate::archive::data_set::ArchiveTable;
-use crate::archive::report::{FALSE_SHARE, LEAST_CHANGE};
-use crate::archive::scan::{Columns, TableFile, Wanted, name_of_day, read, table_files};
+use crate::archive::days::name_of_day;
+use crate::archive::report::{FALSE_SHARE, LEAST_CHANGE, score_variance};
+use crate::archive::scan::{Columns, TableFile, Wanted, read, table_files};
 use crate::archive::store::Store;
 use crate::error::Error;
 use crate::statistics::{benjamini_hochberg, middle, upper_tail};
@@ -94,7 +95,7 @@ fn places(
             continue;
         }
         let values: Vec<f64> = sorted.iter().map(|row| relative[*row]).collect();
-        let variance = (number * number - 1.0) / (12.0 * number * number);
+        let variance = score_variance(number);
         let mut at = 0;
         for equal in values.chunk_by(|one, other| one.total_cmp(other).is_eq()) {
             let score = (at as f64 + equal.len() as f64 / 2.0) / number - 0.5;

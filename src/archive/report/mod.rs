@@ -18,7 +18,8 @@ use gyan_results::{
 };
 use wildmatch::WildMatch;
 
-use crate::archive::scan::{LAST_DAY, NOTHING, name_of_day};
+use crate::archive::days::{LAST_DAY, name_of_day};
+use crate::archive::scan::NOTHING;
 use crate::archive::store::Store;
 use crate::error::Error;
 use jobs::{JobFacts, Jobs};
@@ -27,6 +28,11 @@ use jobs::{JobFacts, Jobs};
 const FALSE_SHARE: f64 = 0.001;
 /// A smaller change is not worth a sentence.
 const LEAST_CHANGE: f64 = 0.005;
+
+/// What the square of a score is on average, where each of `number` places from -0.5 to 0.5 is equally likely.
+fn score_variance(number: f64) -> f64 {
+    (number * number - 1.0) / (12.0 * number * number)
+}
 
 /// Which jobs of an archive are asked about.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use std::ops::Range;
 use gyan_results::SlowerProgram;
 use rayon::prelude::*;
 
+use crate::archive::days::name_of_day;
 use crate::archive::report::changes::within;
 use crate::archive::report::jobs::{JobFacts, Jobs};
-use crate::archive::report::{FALSE_SHARE, LEAST_CHANGE};
-use crate::archive::scan::name_of_day;
+use crate::archive::report::{FALSE_SHARE, LEAST_CHANGE, score_variance};
 use crate::comparison::change_points::{Unchanged, VALUES_AT_LEAST, change_points};
 use crate::statistics::{ALPHA, benjamini_hochberg, upper_tail};
 
@@ -145,7 +145,7 @@ fn scores(strata: &[Vec<Took>], days: &Range<i32>) -> BTreeMap<i32, DayScore> {
         }
         took.sort_by(|(_, one), (_, other)| one.total_cmp(other));
         let number = took.len() as f64;
-        let variance = (number * number - 1.0) / (12.0 * number * number);
+        let variance = score_variance(number);
         let mut at = 0.0;
         for equal in took.chunk_by(|(_, one), (_, other)| one.total_cmp(other).is_eq()) {
             let middle = at + equal.len() as f64 / 2.0;

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use serde::Deserialize;
 
 use crate::answers::{self, Extent};
+use crate::archive::days::{LAST_DAY, day_at, day_of};
 use crate::archive::report::{Selection, report as report_of};
-use crate::archive::scan::{LAST_DAY, day_at, day_of};
 use crate::archive::store::{self, Store};
 use crate::cli::{ArchiveReportOptions, parse_span};
 use crate::error::{Error, reason};

@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Check, RECORD_BYTES, SiteError, SiteSettings, Verdict};
+use gyan_results::{Check, RECORD_BYTES, RECORD_SUFFIX, SiteError, SiteSettings, Verdict};
 
 use super::{check, obstacle, ok, ordinary, record};
 use crate::error::reason;
@@ -179,7 +179,7 @@ pub(super) fn for_a_try(settings: &SiteSettings, spool: &Path) -> String {
 pub(super) fn records(spool: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(spool).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    paths.filter(|path| path.extension().is_some_and(|kind| kind == "gyan-record")).collect()
+    paths.filter(|path| path.extension().is_some_and(|kind| kind == RECORD_SUFFIX)).collect()
 }
 
 #[cfg(test)]

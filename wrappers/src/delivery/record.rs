@@ -6,14 +6,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use gyan_results::{JobRecord, RECORD_SCHEMA, Summary};
+use gyan_results::{JobRecord, RECORD_SCHEMA, RECORD_SUFFIX, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::job::file_name_of;
 use crate::delivery::output;
 
-/// How the name of a record ends.
-const SUFFIX: &str = "gyan-record";
 /// The most bytes of a job's id in that name.
 const ID_AT_MOST: usize = 64;
 
@@ -45,7 +43,7 @@ impl SiteRecord {
         let short = |id: &str| file_name_of(&id.chars().take(ID_AT_MOST).collect::<String>());
         let id = std::iter::once(&self.job).chain(&self.step).map(|id| short(id));
         let id: Vec<String> = id.collect();
-        format!("{}-{}-{:016x}.{SUFFIX}", self.user, id.join("-"), output::random())
+        format!("{}-{}-{:016x}.{RECORD_SUFFIX}", self.user, id.join("-"), output::random())
     }
 }
 
