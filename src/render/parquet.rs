@@ -21,6 +21,8 @@ use crate::document::{Column, Kind, Value};
 const GROUP: usize = 1 << 16;
 /// How many texts are kept because they are likely to recur.
 const TEXTS_AT_MOST: usize = 1 << 16;
+/// A longer text is not likely to recur.
+const RECURRING_BYTES: usize = 256;
 
 pub(crate) struct Parquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
@@ -154,7 +156,9 @@ impl Buffer {
         };
         let is_there = match (&mut self.values, cell, number) {
             (Buffered::Text(values), Value::Text(text), _) => {
-                if let Some(known) = texts.get(text.as_ref()) {
+                if text.len() > RECURRING_BYTES {
+                    values.push(ByteArray::from(text.as_bytes().to_vec()));
+                } else if let Some(known) = texts.get(text.as_ref()) {
                     values.push(known.clone());
                 } else {
                     let bytes = ByteArray::from(text.as_bytes().to_vec());
