@@ -50,8 +50,11 @@ pub struct ArchiveHours {
     pub own_core_h: f64,
     /// Hours in MPI.
     pub mpi_core_h: f64,
-    /// Hours of those in which ranks waited for others, as far as that is known.
+    /// Hours of those in which ranks waited for others, of the jobs of which that is known.
     pub waiting_core_h: f64,
+    /// Hours in MPI of the other jobs.
+    #[serde(default)]
+    pub waiting_unknown_core_h: f64,
     /// Hours that are at stake in the findings: what could be gained at most.
     pub lost_core_h: f64,
 }

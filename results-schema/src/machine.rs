@@ -12,6 +12,9 @@ use crate::units::Unit;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Machine {
+    /// The name and release of its kernel, such as `Linux 5.14.0-427.13.1.el9_4.x86_64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
     /// The model of its processors.
     pub processor: Option<String>,
     /// The logical processors that are online, as ranges: `0-3,8`; empty when the kernel does not say.

@@ -9,7 +9,7 @@ use crate::document::data::{Data, columns};
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Bar, Bars, Chart, LegendKey, Picture};
 use crate::document::page::{BARS_AT_MOST, Page, PageBlock};
-use crate::document::value::{Amount, InUnit, Value, line, row, share};
+use crate::document::value::{Amount, Bound, InUnit, Value, line, row, share};
 use crate::document::{
     Document, Kind, Presentation, Section, View, column, numbers, plural, texts,
 };
@@ -51,8 +51,10 @@ columns! { of in ArchiveProgram;
     required(own_core_h: Double, Estimated) => of.hours.own_core_h,
     /// hours in MPI
     required(mpi_core_h: Double, Estimated) => of.hours.mpi_core_h,
-    /// hours of those in which ranks waited for others
+    /// hours of those in which ranks waited for others, of the jobs of which that is known
     required(waiting_core_h: Double, Estimated) => of.hours.waiting_core_h,
+    /// hours in MPI of the other jobs
+    required(waiting_unknown_core_h: Double, Estimated) => of.hours.waiting_unknown_core_h,
     /// hours that could be gained at most
     required(lost_core_h: Double, Estimated) => of.hours.lost_core_h,
     /// the first finding of most of its jobs that have one
@@ -148,6 +150,16 @@ fn title(of: &ArchiveReport) -> Value<'_> {
     line![jobs, " job", plural(jobs), " took ", core_h, " core hours", when]
 }
 
+/// The share of waiting; at least this where it is not known of all jobs, and nothing where it is known of none.
+fn waiting(of: &ArchiveHours) -> Option<Amount> {
+    let waiting = part(of.waiting_core_h, of.core_h);
+    match (of.waiting_unknown_core_h > 0.0, of.waiting_core_h > 0.0) {
+        (false, _) => Some(waiting),
+        (true, true) => Some(Amount { bound: Bound::AtLeast, ..waiting }),
+        (true, false) => None,
+    }
+}
+
 fn what_could_be_gained(of: &ArchiveReport) -> Value<'_> {
     let hours = &of.totals;
     let lost = core_hours(hours.lost_core_h);
@@ -163,7 +175,8 @@ fn what_could_be_gained(of: &ArchiveReport) -> Value<'_> {
 
 fn hours(of: &ArchiveReport) -> Section<'_> {
     let hours = &of.totals;
-    let moving = (hours.mpi_core_h - hours.waiting_core_h).max(0.0);
+    let not_said = hours.waiting_unknown_core_h;
+    let moving = (hours.mpi_core_h - hours.waiting_core_h - not_said).max(0.0);
     let unknown = hours.core_h - hours.own_core_h - hours.mpi_core_h;
     let row = |name: &'static str, of: f64| row![name, core_hours(of), part(of, hours.core_h)];
     let mut rows = vec![
@@ -171,6 +184,11 @@ fn hours(of: &ArchiveReport) -> Section<'_> {
         row("MPI, waiting for other ranks", hours.waiting_core_h),
         row("MPI, moving data and all else", moving),
     ];
+    if not_said > 0.0 {
+        // What is known of no job is not 0.
+        rows.retain(|cells| !cells.contains(&core_hours(0.0).into()));
+        rows.push(row("MPI of jobs of which the waiting is not known", not_said));
+    }
     if unknown > 1e-6 * hours.core_h {
         rows.push(row("jobs whose calls were not timed", unknown));
     }
@@ -186,7 +204,7 @@ fn programs(of: &ArchiveReport, all: bool) -> Section<'_> {
     let row = |of: &'_ ArchiveProgram| {
         let (hours, finding) = (&of.hours, of.finding.clone());
         let in_mpi = part(hours.mpi_core_h, hours.core_h);
-        let waiting = part(hours.waiting_core_h, hours.core_h);
+        let waiting = waiting(hours);
         let [core_h, lost] = [hours.core_h, hours.lost_core_h].map(core_hours);
         let finding_jobs = (of.finding_jobs > 0).then_some(of.finding_jobs);
         row![of.program.clone(), hours.jobs, core_h, in_mpi, waiting, lost, finding, finding_jobs]
@@ -219,7 +237,10 @@ fn advice(of: &ArchiveReport, all: bool) -> Option<Section<'_>> {
     }
     let mut columns = texts(["FINDING"]);
     columns.push(column("WHAT TO DO", Kind::Prose));
-    let notes = vec!["gyan explain FINDING says more".into()];
+    let notes = vec![
+        "gyan explain FINDING says more; gyan run, on one of the jobs, shows which calls it is about"
+            .into(),
+    ];
     let title = "What to do about these findings".into();
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
 }
@@ -334,14 +355,22 @@ fn trend(of: &ArchiveReport) -> Section<'_> {
         [
             part(sum(|of| of.mpi_core_h), whole),
             part(sum(|of| of.waiting_core_h), whole),
+            part(sum(|of| of.waiting_unknown_core_h), whole),
             part(sum(|of| of.lost_core_h), whole),
         ]
     };
     let first = shares(&weeks[..compared]);
     let last = shares(&weeks[weeks.len() - compared..]);
-    let names = ["in MPI", "waiting for other ranks", "could be gained at most"];
-    let rows =
-        names.into_iter().zip(first).zip(last).map(|((name, first), last)| row![name, first, last]);
+    let names = [
+        "in MPI",
+        "waiting for other ranks",
+        "in MPI, waiting not known",
+        "could be gained at most",
+    ];
+    let is_known = weeks.iter().all(|week| week.hours.waiting_unknown_core_h == 0.0);
+    let rows = names.into_iter().zip(first).zip(last);
+    let rows = rows.filter(|((name, _), _)| !is_known || *name != names[2]);
+    let rows = rows.map(|((name, first), last)| row![name, first, last]);
     let mut columns = texts(["SHARE OF THE CORE HOURS"]);
     columns.extend(numbers(["FIRST WEEKS", "LAST WEEKS"]));
     let note = line![
@@ -363,9 +392,8 @@ fn hour_columns(first: &'static str) -> Vec<crate::document::Column> {
 }
 
 fn hour_cells<'a>(name: impl Into<Value<'a>>, of: &ArchiveHours) -> Vec<Value<'a>> {
-    let [in_mpi, waiting, lost] =
-        [of.mpi_core_h, of.waiting_core_h, of.lost_core_h].map(|hours| part(hours, of.core_h));
-    row![name.into(), of.jobs, core_hours(of.core_h), in_mpi, waiting, lost]
+    let [in_mpi, lost] = [of.mpi_core_h, of.lost_core_h].map(|hours| part(hours, of.core_h));
+    row![name.into(), of.jobs, core_hours(of.core_h), in_mpi, waiting(of), lost]
 }
 
 fn weeks(of: &ArchiveReport) -> Section<'_> {

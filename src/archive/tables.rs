@@ -198,7 +198,7 @@ columns! { job in JobRow;
     required(mpi: Text) => &job.mpi,
     /// its version; null where it does not say
     column(mpi_version: Text) => job.mpi_version.as_deref(),
-    /// the release of the system; null where the record does not say
+    /// the kernel of its first host; null where the record does not say
     column(system: Text) => job.system.as_deref(),
     /// when MPI_Init was called, UTC
     required(started: Time, Exact) => integer(job.started_ms),
@@ -535,7 +535,7 @@ fn job(
         program: name(&record.program),
         mpi,
         mpi_version,
-        system: None,
+        system: summary.machines.first().and_then(|of| of.machine.system.as_deref()).map(name),
         started_ms,
         elapsed_s,
         ranks,

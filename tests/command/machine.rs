@@ -37,6 +37,7 @@ fn job(hosts: u32, change: impl Fn(u32, u32, &mut RankProfile)) -> TempDir {
 /// Four cores with two threads each.
 fn machine() -> Machine {
     Machine {
+        system: Some("Linux 6.1.0-18-amd64".into()),
         processor: Some("AMD EPYC 7543 32-Core Processor".into()),
         processors: "0-7".into(),
         cores: Some(4),

@@ -100,6 +100,9 @@ fn add(hours: &mut ArchiveHours, job: &JobFacts) {
     hours.own_core_h += known(job.own_core_h);
     hours.mpi_core_h += known(job.mpi_core_h);
     hours.waiting_core_h += known(job.waiting_core_h);
+    if job.waiting_core_h.is_nan() {
+        hours.waiting_unknown_core_h += known(job.mpi_core_h);
+    }
     hours.lost_core_h += known(job.lost_core_h);
 }
 

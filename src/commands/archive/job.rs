@@ -75,6 +75,7 @@ fn about(record: &JobRecord) -> Vec<Value<'_>> {
     let without: Vec<&str> = record.left_out.iter().map(|of| in_words(*of)).collect();
     if !without.is_empty() {
         notes.push(format!("the record is without {}", without.join("; ")).into());
+        notes.push("to see these too, run the program once with gyan run".into());
     }
     notes
 }

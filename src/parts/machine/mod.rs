@@ -131,6 +131,7 @@ fn host(of: &MachineSummary, all: bool) -> Section<'_> {
 /// The facts about a host, each under its name.
 fn facts(machine: &Machine) -> Vec<(&'static str, Option<Value<'_>>)> {
     let Machine {
+        system,
         processor,
         processors,
         processors_offline,
@@ -178,6 +179,7 @@ fn facts(machine: &Machine) -> Vec<(&'static str, Option<Value<'_>>)> {
         ("topology", (!shape.is_empty()).then(|| some_of(shape, true))),
         ("processors", processors),
         ("core kinds", kinds),
+        ("system", system.as_ref().map(Value::from)),
         ("memory", memory_bytes.map(|memory| bytes(memory as f64).into())),
         ("ptrace", ptrace_scope.map(|scope| reads(scope, *has_ptrace_capability))),
         ("networks", Some(networks_of)),

@@ -31,7 +31,9 @@ pub(crate) fn machine(root: &Path) -> Machine {
     let capabilities = status.as_deref().and_then(|status| field(status, "CapEff"));
     let capabilities = capabilities.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     let scope = text(&root.join("proc/sys/kernel/yama/ptrace_scope"));
+    let release = text(&root.join("proc/sys/kernel/osrelease"));
     Machine {
+        system: release.map(|release| format!("Linux {}", release.trim())),
         processor: processor(root),
         processors: online.to_string(),
         processors_offline: present.without(&online).len(),
@@ -199,6 +201,7 @@ mod tests {
             (PRESENT.to_owned(), "0-7\n"),
             ("sys/devices/system/node/online".to_owned(), "0-1\n"),
             ("proc/meminfo".to_owned(), "MemTotal:       16384 kB\nMemFree: 1 kB\n"),
+            ("proc/sys/kernel/osrelease".to_owned(), "6.1.0-18-amd64\n"),
             (
                 "proc/cpuinfo".to_owned(),
                 "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some   Processor @ 2 GHz\n",
@@ -214,6 +217,7 @@ mod tests {
         }
         let machine = machine(tree(&files).path());
         assert_eq!(machine.processor.as_deref(), Some("Some Processor @ 2 GHz"));
+        assert_eq!(machine.system.as_deref(), Some("Linux 6.1.0-18-amd64"));
         assert_eq!((machine.processors.as_str(), machine.processors_offline), ("0-7", 0));
         assert_eq!((machine.cores, machine.threads_per_core), (Some(4), Some(2)));
         assert_eq!(machine.core_processors, cores);
