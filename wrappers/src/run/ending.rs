@@ -411,6 +411,7 @@ impl Run {
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources()),
             sites,
+            openmp: None,
             waiting: waiting::described(),
             message_times: streams::described(self.size),
             messages: self.earlier.messages.clone(),
