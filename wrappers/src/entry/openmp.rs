@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::observe::openmp;
 use crate::sys::foreign::foreign;
 use crate::sys::ompt::{
-    self, Callback, Data, Lookup, PARALLEL_TEAM, SCOPE_BEGIN, SCOPE_END, StartTool,
+    self, Callback, Data, Lookup, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, StartTool,
     StartToolResult, TASK_INITIAL,
 };
 use crate::sys::symbols;
@@ -92,7 +92,7 @@ extern "C-unwind" fn parallel_begin(
     address: *const c_void,
 ) {
     // What a league of teams does is in regions of their own.
-    if flags & PARALLEL_TEAM != 0 {
+    if flags & PARALLEL_LEAGUE == 0 {
         ompt::set_value(region, openmp::region_begins(address.addr()));
     }
 }
