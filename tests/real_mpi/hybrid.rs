@@ -5,7 +5,9 @@ use std::process::Command;
 
 use gyan_results::{OpenMp, OpenMpRegion};
 
-use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Profiled, in_some_try, python_with, run, target};
+use crate::common::{
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, in_some_try, libgyan, python_with, run, target,
+};
 
 /// How far gyan may be from the truth, as a part of what the threads had.
 const CLOSE: f64 = 0.03;
@@ -146,17 +148,46 @@ fn short_regions_are_counted_and_their_time_is_estimated() {
     assert!(is_true.is_some());
 }
 
+/// Whether the profiles of a run with these settings know of OpenMP; what the program printed.
+fn knows_of_openmp(mpi: Mpi, program: &Path, settings: &[(&str, &str)]) -> (bool, String) {
+    let run = Profiled::run_file(mpi, 1, program, &[], &[&[TWO_THREADS], settings].concat());
+    assert_eq!(run.outcome.code, 0, "{settings:?}: {}", run.outcome.stderr);
+    (run.profiles().iter().any(|profile| profile.openmp.is_some()), run.outcome.stdout)
+}
+
 #[test]
-fn nothing_is_asked_where_gyan_is_off_and_another_tool_goes_first() {
+fn nothing_is_asked_where_gyan_is_not_to_know_and_another_tool_goes_first() {
     let Some(libraries) = llvm() else { return };
+    let gyan = libgyan().display().to_string();
     for mpi in MPIS {
         let program = mpi.openmp_program("hybrid.c", &libraries);
-        for setting in
-            [("GYAN_OPENMP", "off"), ("OMP_TOOL", "disabled"), ("OMP_TOOL_LIBRARIES", "/x.so")]
-        {
-            let run = Profiled::preloaded(mpi, 1, &program, &[], &[TWO_THREADS, setting]);
-            assert_eq!(run.outcome.code, 0, "{setting:?}: {}", run.outcome.stderr);
-            assert!(run.profiles().iter().all(|profile| profile.openmp.is_none()), "{setting:?}");
+        for setting in [("GYAN_OPENMP", "off"), ("OMP_TOOL", "disabled")] {
+            let (knows, _) = knows_of_openmp(mpi, &program, &[("LD_PRELOAD", &gyan), setting]);
+            assert!(!knows, "{mpi:?} {setting:?}");
+        }
+        let tool = mpi.preloadable("ompt_tool", &["-fopenmp"]).display().to_string();
+        let (before, behind) = (format!("{tool}:{gyan}"), format!("{gyan}:{tool}"));
+        let ways = [
+            &[("LD_PRELOAD", before.as_str())][..],
+            &[("LD_PRELOAD", behind.as_str())],
+            &[("LD_PRELOAD", gyan.as_str()), ("OMP_TOOL_LIBRARIES", tool.as_str())],
+        ];
+        for settings in ways {
+            let (knows, said) = knows_of_openmp(mpi, &program, settings);
+            assert!(
+                !knows && said.contains("another tool saw regions: yes"),
+                "{settings:?}: {said}"
+            );
         }
     }
+}
+
+#[test]
+fn gccs_runtime_tells_nothing_and_the_profile_says_so() {
+    let program = MPICH.fortran_program("hybrid.f90", &["-fopenmp"]);
+    let run = Profiled::preloaded(MPICH, 1, &program, &[], &[TWO_THREADS]);
+    let profile = run.profiles().remove(0);
+    assert!(profile.openmp.is_none());
+    let advice = &profile.coverage.advice;
+    assert!(advice.iter().any(|text| text.contains("libgomp")), "{advice:?}");
 }

@@ -79,6 +79,8 @@ struct Region {
     threads: Counter,
     /// Ticks, each multiplied by the entries that its own stands for. Work may be negative where time in MPI is an estimate.
     time: Counter,
+    /// Of `time`, where the first thread began the region.
+    of_first: Counter,
     work: Counter,
     most_work: Counter,
     waited: Counter,
@@ -123,6 +125,7 @@ impl Region {
             covered: Counter::new(0),
             threads: Counter::new(0),
             time: Counter::new(0),
+            of_first: Counter::new(0),
             work: Counter::new(0),
             most_work: Counter::new(0),
             waited: Counter::new(0),
@@ -157,6 +160,9 @@ impl Region {
         self.timed.add_shared(1);
         self.covered.add_shared(weight);
         self.time.add_shared(weight.wrapping_mul(ticks));
+        if here().is_first.get() {
+            self.of_first.add_shared(weight.wrapping_mul(ticks));
+        }
         let (ticks, others) = (ticks as f64, weight.saturating_sub(1) as f64);
         self.ticks.add(ticks);
         self.squares.add(ticks * ticks);
@@ -184,16 +190,20 @@ impl Region {
         }
     }
 
-    /// The region as a profile has it; none when it was never entered.
+    /// Seconds of all entries, of these ticks of those that are covered: the others are like them.
+    fn seconds(&self, ticks: &Counter) -> f64 {
+        let scale = self.entries.get() as f64 / self.covered.get().max(1) as f64;
+        clock::seconds(ticks.get().cast_signed() as f64 * scale)
+    }
+
+    /// The region as a profile has it; none when no entry was timed.
     fn described(&self, place: Option<usize>) -> Option<OpenMpRegion> {
         let [entries, timed, covered] =
             [&self.entries, &self.timed, &self.covered].map(Counter::get);
         if timed == 0 {
             return None;
         }
-        // Those after the last that was timed are like the others.
-        let scale = entries as f64 / covered.max(1) as f64;
-        let seconds = |ticks: &Counter| clock::seconds(ticks.get().cast_signed() as f64 * scale);
+        let seconds = |ticks| self.seconds(ticks);
         Some(OpenMpRegion {
             place,
             entries,
@@ -477,7 +487,7 @@ pub(crate) fn described(elapsed_s: f64, in_mpi: f64) -> Option<OpenMp> {
         }
     }
     sort_by(&mut regions, |one, other| other.time_s.total_cmp(&one.time_s));
-    let in_regions_s: f64 = regions.iter().map(|region| region.time_s).sum();
+    let in_regions_s: f64 = REGIONS.iter().map(|region| region.seconds(&region.of_first)).sum();
     let serial_in_mpi_s = clock::seconds((in_mpi - NOT_SERIAL.get() as f64).max(0.0));
     let (addresses, load_map) = places.into_used();
     Some(OpenMp {
@@ -506,4 +516,122 @@ pub(crate) fn advice() -> Option<String> {
          (-lomp in place of -lgomp) to see them"
             .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::thread;
+
+    use super::*;
+    use crate::sys::fork::in_a_copy;
+
+    /// In a copy of its own, on a clock that this test moves.
+    fn told(program: impl Fn(), out: &mut impl Write) -> std::io::Result<()> {
+        begin(true);
+        is_told_by("of a test");
+        clock::simulate(1000);
+        program();
+        let found = described(1e-5, 3000.0).unwrap();
+        let ns = |seconds: f64| (seconds * 1e9).round();
+        let serial = [found.serial_s, found.serial_in_mpi_s].map(ns);
+        writeln!(out, "{} threads, {serial:?}", found.threads)?;
+        for region in &found.regions {
+            let OpenMpRegion { entries, timed, time_s, work_s, most_work_s, .. } = *region;
+            let times = [time_s, work_s, most_work_s, region.barrier_s, region.in_mpi_s].map(ns);
+            writeln!(out, "{entries} {timed} {times:?}")?;
+        }
+        Ok(())
+    }
+
+    fn wait_until(region: u64, from: u64, to: u64) {
+        clock::simulate(from);
+        barrier_begins(region);
+        clock::simulate(to);
+        barrier_ends(region);
+    }
+
+    #[test]
+    fn threads_work_wait_and_are_in_mpi() {
+        let lines = in_a_copy(|out| {
+            let program = || {
+                // Outside of all regions it is serial.
+                in_mpi(500.0, 2.0);
+                let region = region_begins(0x1234);
+                let part = part_begins(region, 2, 0);
+                let worker = || {
+                    let part = part_begins(region, 2, 1);
+                    wait_until(region, 1400, 1500);
+                    clock::simulate(1800);
+                    barrier_begins(region);
+                    // A task, which is work.
+                    task_continues(true);
+                    clock::simulate(1850);
+                    task_continues(false);
+                    // It ends its part when the region has ended.
+                    part
+                };
+                thread::scope(|scope| scope.spawn(worker).join().unwrap());
+                in_mpi(100.0, 1.0);
+                wait_until(region, 1900, 2000);
+                part_ends(part);
+                region_ends(region);
+            };
+            told(program, out)
+        });
+        // The worker: 1,000 without 250 at barriers; the first thread: 1,000 without 100 there and 100 in MPI.
+        let region = "1 1 [1000.0, 1550.0, 800.0, 350.0, 100.0]";
+        assert_eq!(lines, format!("2 threads, [6100.0, 2900.0]\n{region}\n"));
+    }
+
+    #[test]
+    fn inner_regions_are_work_of_the_thread_that_begins_them() {
+        let lines = in_a_copy(|out| {
+            let program = || {
+                let region = region_begins(0x1234);
+                let part = part_begins(region, 1, 0);
+                let inner = region_begins(0x5678);
+                let inner_part = part_begins(inner, 4, 0);
+                wait_until(inner, 1100, 1700);
+                part_ends(inner_part);
+                region_ends(inner);
+                clock::simulate(2000);
+                part_ends(part);
+                region_ends(region);
+                assert_eq!(region_begins(0x5678), region, "it is outermost again");
+            };
+            told(program, out)
+        });
+        assert_eq!(lines, "1 threads, [6000.0, 3000.0]\n1 1 [1000.0, 1000.0, 1000.0, 0.0, 0.0]\n");
+    }
+
+    #[test]
+    fn an_entry_that_is_timed_stands_for_those_before_it_and_the_last_for_those_after_it() {
+        let region = Region::new();
+        let mut covered = 0;
+        for left in [0, 3, 9] {
+            region.left.set(left);
+            let weights = (0..=left).map(|_| region.enter()).collect::<Vec<_>>();
+            assert_eq!(weights.iter().sum::<u64>(), left + 1);
+            covered += weights[usize::try_from(left).unwrap()];
+            region.add(left + 1, 100, 2);
+        }
+        region.left.set(100);
+        assert!((0..15).all(|_| region.enter() == 0));
+        let found = region.described(None).unwrap();
+        assert_eq!((found.entries, found.timed, covered), (30, 3, 15));
+        assert_eq!((clock::ticks(found.time_s) / 100.0).round(), 30.0);
+        assert_eq!(found.time_error_s, Some(0.0), "all took as long");
+    }
+
+    #[test]
+    fn regions_beyond_those_that_are_kept_apart_are_one() {
+        let lines = in_a_copy(|out| {
+            let rows = (1..=100).map(region_at).filter(|row| *row == REGIONS_AT_MOST);
+            let others = rows.count();
+            let again = (1..=100).filter(|address| region_at(*address) == REGIONS_AT_MOST).count();
+            writeln!(out, "{others} {again}")
+        });
+        assert_eq!(lines, "36 36\n");
+    }
 }
