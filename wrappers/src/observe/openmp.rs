@@ -6,7 +6,6 @@
 //! is work of the thread that began it. A thread that begins outermost regions has one team, which it uses for all of them.
 
 use std::cell::Cell;
-use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -140,18 +139,14 @@ impl Region {
     /// Counts an entry. Returns how many it stands for; 0 when it is not timed.
     fn enter(&self) -> u64 {
         self.entries.add_shared(1);
-        match self.left.get().checked_sub(1) {
-            Some(left) => {
-                self.left.set(left);
-                self.since.add(1);
-                0
-            }
-            None => {
-                let since = self.since.get();
-                self.since.set(0);
-                since + 1
-            }
+        if let Some(left) = self.left.get().checked_sub(1) {
+            self.left.set(left);
+            self.since.add(1);
+            return 0;
         }
+        let since = self.since.get();
+        self.since.set(0);
+        since + 1
     }
 
     /// An entry that stands for `weight` took `ticks`.
@@ -196,15 +191,12 @@ impl Region {
         clock::seconds(ticks.get().cast_signed() as f64 * scale)
     }
 
-    /// The region as a profile has it; none when no entry was timed.
-    fn described(&self, place: Option<usize>) -> Option<OpenMpRegion> {
+    /// The region as a profile has it, provided that an entry was timed.
+    fn described(&self, place: Option<usize>) -> OpenMpRegion {
         let [entries, timed, covered] =
             [&self.entries, &self.timed, &self.covered].map(Counter::get);
-        if timed == 0 {
-            return None;
-        }
         let seconds = |ticks| self.seconds(ticks);
-        Some(OpenMpRegion {
+        OpenMpRegion {
             place,
             entries,
             timed,
@@ -215,7 +207,7 @@ impl Region {
             most_work_s: seconds(&self.most_work).max(0.0),
             barrier_s: seconds(&self.waited),
             in_mpi_s: seconds(&self.in_mpi),
-        })
+        }
     }
 
     /// The standard error of the ticks of all entries, of which `rest` came after the last that was timed.
@@ -478,14 +470,13 @@ pub(crate) fn in_mpi(ticks: f64, weight: f64) {
 pub(crate) fn described(elapsed_s: f64, in_mpi: f64) -> Option<OpenMp> {
     let runtime = RUNTIME.get()?.clone();
     let mut places = Places::new(Map::now());
-    let mut regions: Vec<OpenMpRegion> = Vec::new();
-    let (elsewhere, known) = REGIONS.split_last()?;
-    for region in known.iter().chain(iter::once(elsewhere)) {
-        let address = usize::try_from(region.address.get()).ok().filter(|address| *address != 0);
-        if region.timed.get() > 0 {
-            regions.extend(region.described(address.map(|address| places.at(address))));
-        }
-    }
+    let timed = REGIONS.iter().filter(|region| region.timed.get() > 0);
+    let mut regions: Vec<OpenMpRegion> = timed
+        .map(|region| {
+            let address = usize::try_from(region.address.get()).ok().filter(|at| *at != 0);
+            region.described(address.map(|address| places.at(address)))
+        })
+        .collect();
     sort_by(&mut regions, |one, other| other.time_s.total_cmp(&one.time_s));
     let in_regions_s: f64 = REGIONS.iter().map(|region| region.seconds(&region.of_first)).sum();
     let serial_in_mpi_s = clock::seconds((in_mpi - NOT_SERIAL.get() as f64).max(0.0));
@@ -527,7 +518,7 @@ mod tests {
     use crate::sys::fork::in_a_copy;
 
     /// In a copy of its own, on a clock that this test moves.
-    fn told(program: impl Fn(), out: &mut impl Write) -> std::io::Result<()> {
+    fn told(program: impl Fn(), out: &mut dyn Write) -> std::io::Result<()> {
         begin(true);
         is_told_by("of a test");
         clock::simulate(1000);
@@ -618,7 +609,7 @@ mod tests {
         }
         region.left.set(100);
         assert!((0..15).all(|_| region.enter() == 0));
-        let found = region.described(None).unwrap();
+        let found = region.described(None);
         assert_eq!((found.entries, found.timed, covered), (30, 3, 15));
         assert_eq!((clock::ticks(found.time_s) / 100.0).round(), 30.0);
         assert_eq!(found.time_error_s, Some(0.0), "all took as long");

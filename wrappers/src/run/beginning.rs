@@ -220,7 +220,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
-        begin_waiting(&config, is_world);
+        begin_timing(&config, is_world);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -283,7 +283,6 @@ impl Beginning {
         if run.config.sites {
             sites::begin();
         }
-        openmp::begin(run.config.openmp);
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());
@@ -338,11 +337,13 @@ pub(super) fn begin_timeline(
     }
 }
 
-/// From now on collectives and messages are timed, if that is wanted. `has_world`: ranks of messages can be told.
-fn begin_waiting(config: &Config, has_world: bool) {
+/// From now on collectives, messages and parallel regions are timed, if that is wanted. `has_world`: ranks of messages can be
+/// told.
+fn begin_timing(config: &Config, has_world: bool) {
     pending::begin(config.waiting);
     waiting::begin(config.waiting);
     streams::begin(config.waiting && has_world);
+    openmp::begin(config.openmp);
 }
 
 /// Says what the user must know now. `first`: nothing was said before in this process.
