@@ -39,6 +39,7 @@ mod messages;
 mod now;
 mod number;
 mod objects;
+mod openmp;
 mod order;
 mod phase;
 mod process_note;
@@ -127,6 +128,7 @@ pub use now::{
 };
 pub use number::Number;
 pub use objects::{ObjectsMade, ObjectsMadeSummary};
+pub use openmp::{OpenMp, OpenMpRegion, OpenMpRegionSummary, OpenMpSummary};
 pub use order::{collected, sort_by};
 pub use phase::{Phase, PhasePvar, PhaseSummary};
 pub use process_note::{ProcessNote, ProcessStart};

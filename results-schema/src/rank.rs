@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Call, Clock, Coverage, CvarSetting, End, EventCount, InMpi, Job, Knob, Machine, MessageTimes,
-    Messages, Mpi, ObjectsMade, Overhead, Peers, Phase, Pvar, Resources, Series, Sites, Tool,
-    Waiting, Watch,
+    Messages, Mpi, ObjectsMade, OpenMp, Overhead, Peers, Phase, Pvar, Resources, Series, Sites,
+    Tool, Waiting, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -68,6 +68,9 @@ pub struct RankProfile {
     /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Sites>,
+    /// What the OpenMP runtime told; none where none does, and with `GYAN_OPENMP=off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openmp: Option<OpenMp>,
     /// How long the same calls of collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,

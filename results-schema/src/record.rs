@@ -125,6 +125,11 @@ impl Shortening {
 /// Leaves out what is nobody's business but the user's, and what a site's record never has room for.
 fn private(summary: &mut Summary) {
     summary.sites = None;
+    if let Some(openmp) = &mut summary.openmp {
+        openmp.addresses.clear();
+        openmp.load_map.clear();
+        openmp.regions.clear();
+    }
     summary.watches.clear();
     summary.cvars.clear();
     summary.warnings.clear();

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     BadEnding, CallSummary, Clock, CoverageSummary, CriticalPath, CvarSetting, Efficiencies,
     EventSummary, Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary,
-    MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary, OverheadSummary, PhaseSummary,
-    PlacementSummary, PvarSummary, ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool,
-    TrafficSummary, WaitingSummary, WatchSummary, only_starts,
+    MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary, OpenMpSummary,
+    OverheadSummary, PhaseSummary, PlacementSummary, PvarSummary, ResourcesSummary, SamplesSummary,
+    SitesSummary, Statistic, Tool, TrafficSummary, WaitingSummary, WatchSummary, only_starts,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -99,6 +99,9 @@ pub struct Summary {
     /// Where in the program the timed calls came from; none when no rank recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesSummary>,
+    /// What the OpenMP runtimes told; none where no rank has one that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openmp: Option<OpenMpSummary>,
     /// Waiting and transfer in collectives; one row for each function, the longest waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingSummary>,

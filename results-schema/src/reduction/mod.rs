@@ -12,6 +12,7 @@ mod json;
 mod locks;
 mod machine;
 mod messages;
+mod openmp;
 mod pairs;
 mod path;
 mod phases;
@@ -38,8 +39,8 @@ use crate::merge::{Absent, Merge, Takes, merge_fields};
 use crate::{
     BadEnding, Call, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending,
     InMpi, Job, Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary,
-    ObjectsMadeSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics,
-    Summary, Tool, Warning, collected,
+    ObjectsMadeSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistic,
+    Statistics, Summary, Tool, Warning, collected,
 };
 use absence::{Row, Rows};
 use files::Files;
@@ -48,6 +49,7 @@ use ideal::{RunsOfRanks, WaitsOfRanks};
 pub use in_order::ReductionInOrder;
 use machine::{Machines, placements};
 use messages::{Events, MessagesReduction, Sources};
+use openmp::OpenMpRanks;
 use pairs::Pairs;
 use phases::PhaseRow;
 use pvars::Pvars;
@@ -84,6 +86,7 @@ struct JobReduction {
     machines: Machines,
     resources: Option<ResourcesReduction>,
     sites: SitesReduction,
+    openmp: OpenMpRanks,
     waiting: Waits,
     pairs: Pairs,
     messages: Sources,
@@ -174,7 +177,7 @@ impl Reduction {
 merge_fields! {
     JobReduction {
         general, hosts, libraries, elapsed_s, run_s, useful_s, runs, in_mpi, peers, pvars, calls, phases,
-        watches, waiting, pairs, sites, machines, resources, messages, events,
+        watches, waiting, pairs, sites, openmp, machines, resources, messages, events,
         skipped, objects, objects_made, missing_events, advice, overhead, warnings,
     }
 }
@@ -221,6 +224,7 @@ impl JobReduction {
             machine: _,
             resources,
             sites,
+            openmp,
             waiting,
             message_times,
             messages,
@@ -267,6 +271,7 @@ impl JobReduction {
         self.machines.set(profile);
         self.resources.set(resources, rank);
         self.sites.set(sites.as_ref(), rank);
+        self.openmp.set(openmp.as_ref(), rank);
         self.waiting.set(waiting, rank);
         self.pairs.set(message_times.as_ref(), rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
@@ -336,6 +341,7 @@ impl JobReduction {
             waiting,
             pairs,
             sites,
+            openmp,
             machines,
             resources,
             messages,
@@ -391,9 +397,7 @@ impl JobReduction {
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
             run_s: run_s.finish(),
-            useful_s: useful_s
-                .and_then(|useful| useful.finish())
-                .filter(|useful| useful.ranks == reduced),
+            useful_s: known_by_all(useful_s, reduced),
             ideal_s,
             ideal_error_s,
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
@@ -412,6 +416,7 @@ impl JobReduction {
             placements,
             resources: resources.and_then(|resources| resources.finish(Absent::default())),
             sites: sites.finish(),
+            openmp: openmp.finish(),
             messages: messages.into_iter().map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: covered([exported, sampled], skipped, objects, [missing_events, advice]),
@@ -420,6 +425,11 @@ impl JobReduction {
             warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
         })
     }
+}
+
+/// What each of `ranks` knows; none where one does not.
+fn known_by_all(numbers: Option<Statistics>, ranks: u64) -> Option<Statistic> {
+    numbers?.finish().filter(|of| of.ranks == ranks)
 }
 
 impl Row for CallReduction {}

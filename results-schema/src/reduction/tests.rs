@@ -59,6 +59,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         machine: None,
         resources: None,
         sites: None,
+        openmp: None,
         waiting: Vec::new(),
         message_times: None,
         messages: Vec::new(),

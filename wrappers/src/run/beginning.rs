@@ -29,6 +29,7 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::iterations;
 use crate::observe::objects;
+use crate::observe::openmp;
 use crate::observe::pending;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
@@ -219,7 +220,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
-        begin_waiting(&config, is_world);
+        begin_timing(&config, is_world);
         if let Ok(Some(mpit)) = &mpit {
             check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
@@ -336,11 +337,13 @@ pub(super) fn begin_timeline(
     }
 }
 
-/// From now on collectives and messages are timed, if that is wanted. `has_world`: ranks of messages can be told.
-fn begin_waiting(config: &Config, has_world: bool) {
+/// From now on collectives, messages and parallel regions are timed, if that is wanted. `has_world`: ranks of messages can be
+/// told.
+fn begin_timing(config: &Config, has_world: bool) {
     pending::begin(config.waiting);
     waiting::begin(config.waiting);
     streams::begin(config.waiting && has_world);
+    openmp::begin(config.openmp);
 }
 
 /// Says what the user must know now. `first`: nothing was said before in this process.
