@@ -98,7 +98,8 @@ pub use difference::{
 };
 pub use figures::Figure;
 pub use findings::{
-    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding, PhaseEfficiencies,
+    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding,
+    HybridEfficiencies, PhaseEfficiencies,
 };
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};

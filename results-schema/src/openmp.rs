@@ -171,6 +171,8 @@ reduced! {
         in_mpi_s: Statistic = Statistics,
         /// Seconds that its threads had less work than the one with the most of each entry.
         + lost_to_imbalance_s: Statistic = Statistics => |of| of.lost_to_imbalance_s(),
+        /// Seconds that its threads had: those of `time_s`, of each thread of its largest team.
+        + threads_s: Statistic = Statistics => |of| of.threads as f64 * of.time_s,
     } without ()
 }
 

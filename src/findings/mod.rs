@@ -9,6 +9,7 @@
 
 mod account;
 mod efficiencies;
+mod hybrid;
 mod kinds;
 mod knobs;
 mod nominations;
@@ -36,6 +37,8 @@ pub(crate) struct CallPlaces {
     pub(crate) of_functions: BTreeMap<String, String>,
     /// The addresses of `message_waiting`, by their index there.
     pub(crate) of_messages: Vec<String>,
+    /// The addresses of `openmp`, by their index there.
+    pub(crate) of_regions: Vec<String>,
 }
 
 /// The conclusions from a run.

@@ -73,7 +73,7 @@ pub(super) struct RunFacts<'a> {
     /// What no finding has claimed so far.
     pub(super) account: Account,
     calls: BTreeMap<&'a str, &'a CallSummary>,
-    places: &'a CallPlaces,
+    pub(super) places: &'a CallPlaces,
 }
 
 impl<'a> RunFacts<'a> {

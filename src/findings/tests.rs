@@ -1,5 +1,7 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
+mod openmp;
+
 use gyan_results::{
     Fidelity, Finding, LastRank, MessageWaitingSummary, RankProfile, Reduction, Summary,
     WaitingSummary,
