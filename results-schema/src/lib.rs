@@ -150,7 +150,8 @@ pub use samples::{
     SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
 };
 pub use scaling::{
-    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,
+    Fit, Growth, Predicted, ScaleHybrid, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
+    Scaling,
 };
 #[cfg(feature = "site")]
 pub use site_settings::{SiteError, SiteSettings};
