@@ -19,7 +19,7 @@ pub struct OpenMp {
     pub runtime: String,
     /// Threads of the largest team; 1 if no region was parallel.
     pub threads: u64,
-    /// Seconds from `MPI_Init` to `MPI_Finalize`.
+    /// Seconds from `MPI_Init` to `MPI_Finalize`, without the start of gyan.
     pub elapsed_s: f64,
     /// Seconds of those that the first thread was neither in a parallel region nor in MPI.
     pub serial_s: f64,
@@ -67,7 +67,7 @@ pub struct OpenMpRegion {
 }
 
 impl OpenMp {
-    /// Seconds that its threads had: those from `MPI_Init` to `MPI_Finalize`, of each thread of the largest team.
+    /// Seconds that its threads had: those of `elapsed_s`, of each thread of the largest team.
     #[must_use]
     pub fn capacity_s(&self) -> f64 {
         self.threads as f64 * self.elapsed_s
@@ -118,7 +118,7 @@ reduced! {
         runtime: String = Lowest<String>,
         /// Threads of the largest team; 1 if no region was parallel.
         threads: Statistic = Statistics,
-        /// Seconds from `MPI_Init` to `MPI_Finalize`.
+        /// Seconds from `MPI_Init` to `MPI_Finalize`, without the start of gyan.
         elapsed_s: Statistic = Statistics,
         /// Seconds that the threads of a rank had: those of `elapsed_s`, of each thread of its largest team.
         + capacity_s: Statistic = Statistics => |of| of.capacity_s(),

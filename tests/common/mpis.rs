@@ -156,6 +156,19 @@ impl Mpi {
         self.built(wrapper, program, &[&["-fallow-argument-mismatch"], arguments].concat())
     }
 
+    /// The compiled program `tests/programs/<source>`, in C, C++ or Fortran, with OpenMP: its runtime is LLVM's, which is in
+    /// `libraries`. GCC's runtime has another name there, and the same functions.
+    pub(crate) fn openmp_program(self, source: &str, libraries: &Path) -> PathBuf {
+        match source.rsplit_once('.') {
+            Some((program, "c")) => self.compiled(program, &["-g", "-fopenmp"]),
+            Some((_, "f90")) => {
+                let link = format!("-L{}", libraries.display());
+                self.fortran_program(source, &["-g", "-fopenmp", &link])
+            }
+            _ => self.built("mpicxx", source, &["-g", "-fopenmp"]),
+        }
+    }
+
     /// The library `tests/programs/<source>.c`, to be preloaded.
     pub(crate) fn preloadable(self, source: &str, arguments: &[&str]) -> PathBuf {
         self.compiled(source, &[&["-shared", "-fPIC"], arguments].concat())
@@ -208,6 +221,14 @@ impl Mpi {
         let (modules, arguments): (Vec<&str>, Vec<&str>) = arguments
             .iter()
             .partition(|argument| Path::new(argument).extension() == Some("f90".as_ref()));
+        if arguments.contains(&"-fopenmp") {
+            // Their code runs on LLVM's runtime; GCC's tells tools nothing.
+            let clang = [("CC", "clang"), ("CXX", "clang++")];
+            for (variable, compiler_of) in clang {
+                compiler.env(format!("OMPI_{variable}"), compiler_of);
+                compiler.env(format!("MPICH_{variable}"), compiler_of);
+            }
+        }
         compiler.args(["-O1", "-w", "-o"]).arg(&output);
         compiler.args(modules).arg(&source).args(&arguments);
         let outcome = run(compiler.current_dir(&directory));

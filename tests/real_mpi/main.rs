@@ -14,6 +14,7 @@ mod checks;
 mod cluster;
 mod findings;
 mod hang;
+mod hybrid;
 mod launching;
 mod manual;
 mod metrics;

@@ -54,6 +54,8 @@ const SNAPSHOTS_AT_MOST: f64 = 0.005;
 /// The part of the budget that is for stacks of call sites, and their share of the time without a budget.
 const STACKS: f64 = 0.05;
 const STACKS_AT_MOST: f64 = 0.005;
+/// The part of the budget that is for timing parallel regions of OpenMP.
+const REGIONS: f64 = 0.2;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
 /// Work that takes this many times as long as before was interrupted.
@@ -424,6 +426,11 @@ impl Budget {
     pub(crate) fn between_stacks(&self, cost: f64) -> f64 {
         let share = if self.is_unlimited() { STACKS_AT_MOST } else { self.share.get() * STACKS };
         apart(cost, share)
+    }
+
+    /// The share of the time of parallel regions that timing them may take; infinite for no limit.
+    pub(crate) fn for_regions(&self) -> f64 {
+        if self.is_unlimited() { f64::INFINITY } else { self.share.get() * REGIONS }
     }
 
     /// Ticks that gyan spent in wrappers.

@@ -79,6 +79,11 @@ pub(crate) fn written() -> Vec<String> {
     own().map(|(name, value)| format!("{name}={}", value.to_string_lossy())).collect()
 }
 
+/// Whether the user names tools for OpenMP, of which a runtime takes the first.
+pub(crate) fn names_openmp_tools() -> bool {
+    std::env::var_os("OMP_TOOL_LIBRARIES").is_some_and(|libraries| !libraries.is_empty())
+}
+
 /// Whether this process has more rights than its user: then it ignores the environment.
 fn is_privileged() -> bool {
     // SAFETY: getauxval reads a vector that the kernel set up.

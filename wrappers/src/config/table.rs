@@ -195,6 +195,9 @@ settings! {
     /// record where in the program the timed calls come from: `on` or `off`
     GYAN_SITES ("on") sites: bool = true, switch;
 
+    /// `off`: an OpenMP runtime is not asked what its threads do
+    GYAN_OPENMP ("on") openmp: bool = true, switch;
+
     /// `off`: the time of collectives is not divided into waiting and transfer, and messages are not compared between their two
     /// ranks to know how long which of them waits for the other
     GYAN_WAITING ("on") waiting: bool = true, switch;

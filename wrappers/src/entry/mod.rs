@@ -22,6 +22,7 @@ mod entrance;
 mod fortran;
 pub(crate) mod lifecycle;
 mod missing;
+mod openmp;
 mod phases;
 mod requests;
 mod spelling;

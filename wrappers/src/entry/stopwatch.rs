@@ -9,6 +9,7 @@ use crate::calls::ledger::{Ledger, Timed};
 use crate::calls::sites::{self, Noted};
 use crate::calls::together::InTimedCall;
 use crate::mpi::functions::Function;
+use crate::observe::openmp;
 use crate::observe::recording;
 use crate::observe::waiting::Due;
 use crate::run;
@@ -93,6 +94,7 @@ fn note_place(
     caller: usize,
     ended: u64,
 ) -> Option<Noted> {
+    openmp::in_mpi(timed.ticks, timed.weight);
     let noted = (timed.number > 0)
         .then(|| sites::note(ledger, function, caller, (timed.ticks, timed.weight)))
         .flatten();

@@ -5,6 +5,7 @@
 pub(crate) mod communicators;
 pub(crate) mod iterations;
 pub(crate) mod objects;
+pub(crate) mod openmp;
 pub(crate) mod pending;
 pub(crate) mod phases;
 pub(crate) mod pvars;

@@ -29,6 +29,7 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::iterations;
 use crate::observe::objects;
+use crate::observe::openmp;
 use crate::observe::pending;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
@@ -282,6 +283,7 @@ impl Beginning {
         if run.config.sites {
             sites::begin();
         }
+        openmp::begin(run.config.openmp);
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());

@@ -30,6 +30,7 @@ use crate::delivery::output;
 use crate::delivery::reduce::{self, Outcome, ReductionTarget};
 use crate::observe::communicators;
 use crate::observe::objects;
+use crate::observe::openmp;
 use crate::observe::phases::RunCalls;
 use crate::observe::pvars::{Look, Readings, Sampler};
 use crate::observe::receives;
@@ -206,6 +207,7 @@ impl Run {
     fn end(mut self, is_last: bool) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
         communicators::end();
+        openmp::end();
         let ended = Instant::now();
         if !self.is_memory_enough() {
             return Kept { mpit: None, run: None };
@@ -361,6 +363,7 @@ impl Run {
         }
         coverage.objects.extend(waiting::left_out());
         coverage.objects.extend(streams::left_out());
+        coverage.advice.extend(openmp::advice());
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let ends = end.how != Ending::Running;
@@ -411,7 +414,7 @@ impl Run {
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources()),
             sites,
-            openmp: None,
+            openmp: openmp::described(elapsed_s - self.overhead.start_s(), time.total),
             waiting: waiting::described(),
             message_times: streams::described(self.size),
             messages: self.earlier.messages.clone(),

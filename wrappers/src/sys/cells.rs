@@ -55,6 +55,12 @@ impl Counter {
         self.0.fetch_max(number, Ordering::Relaxed);
     }
 
+    /// Makes it `number` unless it is something else than 0 and `number`, even with other writers; returns whether it is `number`.
+    pub(crate) fn claim(&self, number: u64) -> bool {
+        let claimed = self.0.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+        claimed.unwrap_or_else(|known| if known == number { 0 } else { known }) == 0
+    }
+
     /// Adds, even with other writers.
     pub(crate) fn add_shared(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);

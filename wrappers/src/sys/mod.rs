@@ -23,6 +23,7 @@ pub(crate) mod lookup;
 pub(crate) mod maps;
 pub(crate) mod memory;
 pub(crate) mod notice;
+pub(crate) mod ompt;
 pub(crate) mod peek;
 pub(crate) mod perf_map;
 pub(crate) mod python;

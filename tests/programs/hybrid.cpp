@@ -1,0 +1,2 @@
+/* hybrid.c in C++. */
+#include "hybrid.c"
