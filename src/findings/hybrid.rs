@@ -64,10 +64,11 @@ pub(super) fn hybrid(summary: &Summary) -> Option<HybridEfficiencies> {
 fn error_s(of: &OpenMpSummary, capacity: f64) -> Option<f64> {
     let (mut variance, mut unknown) = (0.0, 0.0);
     for region in &of.regions {
-        let threads = region.threads.max.as_f64();
+        let (time_s, work_s) = (region.time_s.sum.as_f64(), region.work_s.sum.as_f64());
         match region.time_error_s {
-            Some(error) => variance += (threads * error).powi(2),
-            None => unknown += threads * region.time_s.sum.as_f64(),
+            Some(error) if time_s > 0.0 => variance += (work_s * error / time_s).powi(2),
+            Some(_) => {}
+            None => unknown += region.threads_s.sum.as_f64(),
         }
     }
     (unknown <= UNKNOWN_AT_MOST * capacity).then(|| f64::sqrt(variance))

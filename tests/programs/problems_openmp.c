@@ -2,8 +2,7 @@
    there to find does not depend on how many processors there are. Built with an OpenMP runtime that has OMPT (clang -fopenmp).
 
    serial-code       4 threads; each step is serial for 20 ms and parallel for 20 ms. Healthy: parallel for 25 ms.
-   openmp-imbalance  4 threads that work 40, 10, 10 and 10 ms in a region. Healthy: 17.5 ms each.
-   short-regions     regions with nothing to do, for a second. Healthy: the same steps in one region. */
+   openmp-imbalance  4 threads that work 40, 10, 10 and 10 ms in a region. Healthy: 17.5 ms each. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
@@ -35,21 +34,6 @@ static void openmp_imbalance(int healthy) {
     }
 }
 
-static void short_regions(int healthy) {
-    volatile int sum[THREADS * 64] = {0};
-    double end = MPI_Wtime() + 1;
-    if (healthy) {
-#pragma omp parallel num_threads(THREADS)
-        while (MPI_Wtime() < end)
-            sum[64 * omp_get_thread_num()]++;
-        return;
-    }
-    while (MPI_Wtime() < end) {
-#pragma omp parallel num_threads(THREADS)
-        sum[64 * omp_get_thread_num()]++;
-    }
-}
-
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -57,7 +41,6 @@ int main(int argc, char **argv) {
     } problems[] = {
         {"serial-code", serial_code},
         {"openmp-imbalance", openmp_imbalance},
-        {"short-regions", short_regions},
     };
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);

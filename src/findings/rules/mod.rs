@@ -73,8 +73,6 @@ pub(crate) const RULES: &[Rule] = rules! {
     "serial-code": Program, "the OpenMP efficiency (gyan report --openmp)", openmp::serial_code;
     "openmp-imbalance": Program, "the load balance of the threads (gyan report --openmp)",
         openmp::imbalance;
-    "short-regions": Program, "the scheduling efficiency of the threads (gyan report --openmp)",
-        openmp::short_regions;
     "polling": Program, "the number of these calls", program::polling;
     "first-contact": Run, "the longest call", messages::first_contact;
     "outlier": Program, "the longest call", calls::outlier;

@@ -7,13 +7,10 @@ use crate::findings::account::{Claim, Stake};
 use crate::findings::hybrid::{ThreadSeconds, thread_seconds};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, taken};
-use crate::words::seconds;
 
 const SHOWN_BY: &str = "gyan report --openmp";
 /// With this part of its threads' time lost to imbalance a region is worth a look, as POP has it.
 const UNEVEN: f64 = 0.2;
-/// A region that takes longer than this is not short: starting one takes some microseconds.
-const SHORT_S: f64 = 50e-6;
 
 /// What all threads know together, where the efficiencies can be trusted.
 fn known<'a>(run: &RunFacts<'a>) -> Option<(&'a OpenMpSummary, ThreadSeconds)> {
@@ -35,7 +32,7 @@ pub(super) fn serial_code(run: &RunFacts) -> Vec<RuleMatch> {
     );
     let advice = vec![
         command(
-            "have threads share that work, too: the regions there are",
+            "see which parallel regions there are, and have threads share the rest, too",
             "gyan report --openmp DIR",
         ),
         say("or start more ranks with fewer threads each (OMP_NUM_THREADS), which share it out"),
@@ -85,43 +82,6 @@ pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
         exact("entries on all ranks", most.entries.sum.as_f64(), "", SHOWN_BY),
     ];
     let at_stake = Some(own_code(of, lost_s, time_error_s(uneven())));
-    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
-}
-
-pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
-    let Some((of, all)) = known(run) else { return Vec::new() };
-    let each_s = |region: &OpenMpRegionSummary| {
-        region.time_s.sum.as_f64() / region.entries.sum.as_f64().max(1.0)
-    };
-    // What is neither work nor imbalance is the cost of starting and ending it.
-    let cost = |region: &OpenMpRegionSummary| {
-        let [whole, work, uneven, in_mpi] =
-            [&region.threads_s, &region.work_s, &region.lost_to_imbalance_s, &region.in_mpi_s]
-                .map(|of| of.sum.as_f64());
-        (whole - work - uneven - in_mpi).max(0.0)
-    };
-    let short = || of.regions.iter().filter(|region| each_s(region) < SHORT_S);
-    let Some(most) = short().max_by(|one, other| cost(one).total_cmp(&cost(other))) else {
-        return Vec::new();
-    };
-    let cost_s: f64 = short().map(cost).sum();
-    let entries: f64 = short().map(|region| region.entries.sum.as_f64()).sum();
-    let title = format!(
-        "parallel regions are short, most of all that{} ({} each): starting and ending them takes {} of the threads' time",
-        at(run, most),
-        seconds(each_s(most)),
-        percent(cost_s / all.capacity)
-    );
-    let advice = vec![
-        say("put the loop around them into one parallel region, with #pragma omp for inside it"),
-        say("or run loops with little work on one thread: #pragma omp parallel for if(n > ...)"),
-    ];
-    let evidence = vec![
-        exact("entries of short regions on all ranks", entries, "", SHOWN_BY),
-        estimated("time of an entry", each_s(most), "s", SHOWN_BY),
-        estimated("threads' time that starting and ending takes", cost_s, "s", SHOWN_BY),
-    ];
-    let at_stake = Some(own_code(of, cost_s, time_error_s(short())));
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 

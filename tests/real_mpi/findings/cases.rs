@@ -148,19 +148,6 @@ pub(super) const CASES: &[Case] = &[
         ..Case::of("openmp-imbalance", OPENMP)
     },
     Case {
-        evidence: &[("entries of short regions on all ranks", 1000.0, f64::INFINITY)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "scheduling efficiency",
-                of: |summary| Some(of::hybrid(summary)?.scheduling),
-                is: Ratio,
-            },
-        )],
-        ..Case::of("short-regions", OPENMP)
-    },
-    Case {
         functions: &["MPI_Alltoallv"],
         evidence: &[("communication efficiency", 0.2, 0.6)],
         twins: &[(
