@@ -112,6 +112,10 @@ fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
 
 fn table<'r>(of: &'r ReportInput, all: bool) -> Section<'r> {
     let (shown, cut_off) = first_rows(rows(of), all);
+    if shown.is_empty() {
+        let none = "no parallel region was entered between MPI_Init and MPI_Finalize";
+        return Section::of_notes("Parallel regions", vec![none.into()]);
+    }
     let mut notes = more_rows(cut_off);
     notes.push(
         "TIME is the wall time of an average rank; from WORK on: parts of the time of the threads in the region".into(),
