@@ -131,9 +131,9 @@ impl<'a> ReportInput<'a> {
                 return Answers::default();
             }
             let places = CallPlaces {
-                of_functions: places_in_words(self.called()),
-                of_messages: self.message_places().0.clone(),
-                of_regions: self.regions().0.iter().cloned().map(library_in_words).collect(),
+                functions: places_in_words(self.called()),
+                messages: self.message_places().0.clone(),
+                regions: self.regions().0.iter().cloned().map(library_in_words).collect(),
             };
             findings::find(self.summary, self.queues(), &places)
         })

@@ -309,7 +309,7 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
         block.charts.push(Chart::new(
             "Which parallel regions take the time, and what do their threads do?",
             "time of all threads of all ranks together",
-            Picture::Bars(Bars { keys: keys, bars }),
+            Picture::Bars(Bars { keys, bars }),
         ));
     }
     Ok(block.of_view(true, view(of, true)))

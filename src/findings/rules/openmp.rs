@@ -48,7 +48,7 @@ pub(super) fn serial_code(run: &RunFacts) -> Vec<RuleMatch> {
 
 /// ` at smooth.c:12`, if that is known.
 fn at(run: &RunFacts, region: &OpenMpRegionSummary) -> String {
-    let place = region.place.and_then(|at| run.places.of_regions.get(at));
+    let place = region.place.and_then(|at| run.places.regions.get(at));
     place.map_or_else(String::new, |place| format!(" at {place}"))
 }
 
