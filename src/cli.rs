@@ -806,7 +806,7 @@ pub(crate) struct ExportOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, message_times, variables, series, phases,
+    /// Which tables: ranks, calls, times, sizes, peers, sites, openmp, waiting, message_times, variables, series, phases,
     /// phase_calls, timeline; of all ranks together: summary, summary_findings, summary_efficiencies, ...
     /// [default: variables; those of ranks into a directory; for a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]

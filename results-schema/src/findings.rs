@@ -28,6 +28,51 @@ pub struct Efficiencies {
     /// The same of each phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseEfficiencies>,
+    /// Those of the threads of OpenMP; none when not every rank has a runtime that tells, when no region was parallel, or when
+    /// too few regions were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hybrid: Option<HybridEfficiencies>,
+}
+
+/// How well the time of all threads was used: their capacity is the time of the run, times the threads of each rank's largest team.
+///
+/// The hierarchy is POP's for MPI and OpenMP: `parallel` is `mpi` x `openmp`, and `openmp` is `serialisation` x `load_balance` x
+/// `scheduling`, as TALP of DLB 3.5 splits it. Threads that are idle while the first one is in MPI are lost to MPI.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct HybridEfficiencies {
+    /// Threads of the largest team of each rank, added up over the ranks.
+    pub threads: u64,
+    /// The part of the capacity that is outside MPI and not idle.
+    pub parallel: f64,
+    /// The standard error of `parallel`, if not every region was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_error: Option<f64>,
+    /// The part of the capacity that is not lost to MPI: in it, idle while the first thread is in it, or after the end of the rank.
+    pub mpi: f64,
+    /// The part of what MPI leaves that is not idle.
+    pub openmp: f64,
+    /// 1 when no thread is idle while the first one works outside of all parallel regions.
+    pub serialisation: f64,
+    /// 1 when all threads of a region have the same work.
+    pub load_balance: f64,
+    /// 1 when nothing else is lost in regions: starting them, handing out work, other barriers, teams that leave threads out.
+    pub scheduling: f64,
+}
+
+impl HybridEfficiencies {
+    /// The parts of the capacity that are lost: to serial code, to imbalance, to scheduling, and to MPI.
+    #[must_use]
+    pub fn lost(&self) -> [f64; 4] {
+        let HybridEfficiencies { mpi, serialisation, load_balance, scheduling, .. } = *self;
+        let in_regions = mpi * serialisation;
+        [
+            mpi * (1.0 - serialisation),
+            in_regions * (1.0 - load_balance),
+            in_regions * load_balance * (1.0 - scheduling),
+            1.0 - mpi,
+        ]
+    }
 }
 
 /// The two factors of the communication efficiency. On a network that moves data at once the run would take as long as the rank that

@@ -98,7 +98,8 @@ pub use difference::{
 };
 pub use figures::Figure;
 pub use findings::{
-    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding, PhaseEfficiencies,
+    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding,
+    HybridEfficiencies, PhaseEfficiencies,
 };
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
@@ -149,7 +150,8 @@ pub use samples::{
     SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
 };
 pub use scaling::{
-    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling,
+    Fit, Growth, Predicted, ScaleHybrid, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
+    Scaling,
 };
 #[cfg(feature = "site")]
 pub use site_settings::{SiteError, SiteSettings};

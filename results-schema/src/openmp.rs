@@ -6,6 +6,7 @@ use crate::addresses::LoadedObject;
 use crate::merge::{Later, Lowest, SumOfErrors, reduced};
 use crate::sites::CodeAddress;
 use crate::statistics::{Statistic, Statistics};
+use crate::units::Unit;
 
 /// What an OpenMP runtime told through OMPT (OpenMP 5.0, 4.2), from `MPI_Init` to `MPI_Finalize`.
 ///
@@ -171,7 +172,27 @@ reduced! {
         in_mpi_s: Statistic = Statistics,
         /// Seconds that its threads had less work than the one with the most of each entry.
         + lost_to_imbalance_s: Statistic = Statistics => |of| of.lost_to_imbalance_s(),
+        /// Seconds that its threads had: those of `time_s`, of each thread of its largest team.
+        + threads_s: Statistic = Statistics => |of| of.threads as f64 * of.time_s,
     } without ()
+}
+
+impl OpenMpSummary {
+    /// The numbers over the ranks, each by the name of its field and with its unit.
+    pub fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
+        let all = [
+            ("threads", Unit::Count, &self.threads),
+            ("elapsed_s", Unit::Seconds, &self.elapsed_s),
+            ("capacity_s", Unit::Seconds, &self.capacity_s),
+            ("useful_s", Unit::Seconds, &self.useful_s),
+            ("lost_to_mpi_s", Unit::Seconds, &self.lost_to_mpi_s),
+            ("lost_to_serial_s", Unit::Seconds, &self.lost_to_serial_s),
+            ("lost_to_imbalance_s", Unit::Seconds, &self.lost_to_imbalance_s),
+            ("serial_s", Unit::Seconds, &self.serial_s),
+            ("serial_in_mpi_s", Unit::Seconds, &self.serial_in_mpi_s),
+        ];
+        all.into_iter()
+    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,23 @@ pub struct ScalePop {
     pub computation: f64,
     /// `parallel` x `computation`.
     pub global: f64,
+    /// Those of the threads of OpenMP; none when they are not known of each run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hybrid: Option<ScaleHybrid>,
+}
+
+/// The efficiencies of the threads at one size (see [`HybridEfficiencies`](crate::HybridEfficiencies)), the median of the runs.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScaleHybrid {
+    /// Threads of all ranks.
+    pub threads: f64,
+    /// 1 when threads lose nothing to MPI.
+    pub mpi: f64,
+    /// 1 when threads are never idle outside MPI.
+    pub openmp: f64,
+    /// `mpi` x `openmp`.
+    pub parallel: f64,
 }
 
 /// The kind of a number.

@@ -12,9 +12,24 @@ const COMPARED: &[(&str, &str)] = &[
     ("major_faults", "page faults that had to read"),
 ];
 
+/// The same of the threads of OpenMP.
+const OF_THREADS: &[(&str, &str)] = &[
+    ("useful_s", "useful time of the threads"),
+    ("lost_to_serial_s", "threads idle in serial code"),
+    ("lost_to_imbalance_s", "threads idle for imbalance"),
+    ("lost_to_mpi_s", "time of the threads lost to MPI"),
+];
+
 /// The resources that the run knows of: name, unit and the numbers over the ranks.
 pub(super) fn resources(
     summary: &Summary,
 ) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
-    summary.resources.iter().flat_map(|of| of.measures_named(COMPARED))
+    let of_threads = summary.openmp.iter().filter(|of| of.threads.max.as_f64() > 1.0);
+    let of_threads = of_threads.flat_map(|of| {
+        OF_THREADS.iter().filter_map(|(name, words)| {
+            let (_, unit, of) = of.measures().find(|(own, ..)| own == name)?;
+            Some((*words, unit, of))
+        })
+    });
+    summary.resources.iter().flat_map(|of| of.measures_named(COMPARED)).chain(of_threads)
 }

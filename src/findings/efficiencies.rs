@@ -6,6 +6,7 @@
 
 use gyan_results::{CallSummary, CommunicationSplit, Efficiencies, PhaseEfficiencies, Summary};
 
+use super::hybrid::hybrid;
 use super::kinds::{FunctionKind, kind_of};
 use super::rules::{RECEIVES, SENDS, WAITS, compared};
 
@@ -16,13 +17,14 @@ const UNKNOWN_AT_MOST: f64 = 0.4;
 /// With more of the run in such functions, what is said is a bound.
 const WITHIN: f64 = 0.01;
 
-/// None when too little is known of the time in MPI, or there is a single rank: a balance needs two.
+/// None when too little is known of the time in MPI, or there is a single rank without threads: a balance needs two.
 pub(crate) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
     let (run, useful) = (summary.run_s.as_ref()?, summary.useful_s.as_ref()?);
     // A lower bound of the time in MPI says nothing of what is left.
     let error_s = summary.in_mpi.as_ref()?.time_error_s?;
     let (run_s, most_s) = (run.max.as_f64(), useful.max.as_f64());
-    if run.ranks < 2 || run_s <= 0.0 || most_s <= 0.0 {
+    let hybrid = hybrid(summary);
+    if run.ranks < 2 && hybrid.is_none() || run_s <= 0.0 || most_s <= 0.0 {
         return None;
     }
     let phases = summary.phases.iter().filter_map(|phase| {
@@ -42,6 +44,7 @@ pub(crate) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
         parallel_error: Some(error_s / (run.ranks as f64 * run_s)).filter(|error| *error > 0.0),
         busiest_rank: useful.max_rank,
         phases: phases.collect(),
+        hybrid,
     })
 }
 

@@ -9,6 +9,7 @@
 
 mod account;
 mod efficiencies;
+mod hybrid;
 mod kinds;
 mod knobs;
 mod nominations;
@@ -33,9 +34,11 @@ const LEAST_SHARE: f64 = 0.01;
 #[derive(Default)]
 pub(crate) struct CallPlaces {
     /// Where each function takes the most time, to stand behind its name.
-    pub(crate) of_functions: BTreeMap<String, String>,
+    pub(crate) functions: BTreeMap<String, String>,
     /// The addresses of `message_waiting`, by their index there.
-    pub(crate) of_messages: Vec<String>,
+    pub(crate) messages: Vec<String>,
+    /// The addresses of `openmp`, by their index there.
+    pub(crate) regions: Vec<String>,
 }
 
 /// The conclusions from a run.

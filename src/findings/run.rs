@@ -73,7 +73,7 @@ pub(super) struct RunFacts<'a> {
     /// What no finding has claimed so far.
     pub(super) account: Account,
     calls: BTreeMap<&'a str, &'a CallSummary>,
-    places: &'a CallPlaces,
+    pub(super) places: &'a CallPlaces,
 }
 
 impl<'a> RunFacts<'a> {
@@ -167,7 +167,7 @@ impl<'a> RunFacts<'a> {
 
     /// `MPI_Waitall at halo.c:112`, `MPI_Waitall (21 % of its time at halo.c:112)`, or the name only.
     pub(super) fn with_place(&self, function: &str) -> String {
-        match self.places.of_functions.get(function) {
+        match self.places.functions.get(function) {
             Some(place) => format!("{function} {place}"),
             None => function.to_owned(),
         }
@@ -175,7 +175,7 @@ impl<'a> RunFacts<'a> {
 
     /// `MPI_Recv at halo.c:31`, or the name only.
     pub(super) fn with_place_of(&self, call: &MessagePlace) -> String {
-        let place = call.call.and_then(|at| self.places.of_messages.get(at));
+        let place = call.call.and_then(|at| self.places.messages.get(at));
         match place.filter(|place| !place.is_empty()) {
             Some(place) => format!("{} at {place}", call.function),
             None => call.function.clone(),

@@ -1,5 +1,7 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
+mod openmp;
+
 use gyan_results::{
     Fidelity, Finding, LastRank, MessageWaitingSummary, RankProfile, Reduction, Summary,
     WaitingSummary,
@@ -82,8 +84,8 @@ fn found(ranks: &[Value]) -> Vec<Finding> {
 
 #[track_caller]
 fn found_in(summary: &Summary) -> Vec<Finding> {
-    let of_messages = ["halo.c:31", "halo.c:29"].map(str::to_owned).into();
-    let places = CallPlaces { of_messages, ..CallPlaces::default() };
+    let messages = ["halo.c:31", "halo.c:29"].map(str::to_owned).into();
+    let places = CallPlaces { messages, ..CallPlaces::default() };
     let Answers { findings, .. } = find(summary, &summary.queues(), &places);
     let claimed_s: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
     let run_s = summary.elapsed_s.as_ref().unwrap().sum.as_f64();

@@ -3,13 +3,13 @@
 use std::iter;
 
 use gyan_results::{
-    Actor, CommunicationSplit, Efficiencies, Evidence, Fidelity, Finding, PhaseEfficiencies,
-    Summary, Unit,
+    Actor, CommunicationSplit, Efficiencies, Evidence, Fidelity, Finding, HybridEfficiencies,
+    PhaseEfficiencies, Summary, Unit,
 };
 use serde::Serialize;
 
 use super::headings::{library_and_job, name_of_phase, title};
-use super::{Part, PartOption, ReportInput, SummaryTable};
+use super::{Part, PartOption, ReportInput, SummaryTable, openmp};
 use crate::document::data::columns;
 use crate::document::data::word;
 use crate::document::page::{Card, PageBlock};
@@ -146,7 +146,8 @@ fn view<'a>(
     findings: &'a [Finding],
     directory: &str,
 ) -> View<'a> {
-    let mut sections: Vec<Section> = efficiencies.map(of_pop).into_iter().collect();
+    let hybrid = efficiencies.and_then(|of| of.hybrid).map(openmp::of_threads);
+    let mut sections: Vec<Section> = efficiencies.map(of_pop).into_iter().chain(hybrid).collect();
     sections.extend(
         (1_u64..).zip(findings).map(|(at, finding)| section(summary, at, finding, directory)),
     );
@@ -166,6 +167,7 @@ fn of_pop(of: &Efficiencies) -> Section<'_> {
         parallel_error,
         busiest_rank,
         phases,
+        hybrid: _,
     } = of;
     let part = |value: f64| share(value).known(Fidelity::Estimated);
     let whole = Amount { error: *parallel_error, ..part(*parallel) };
@@ -319,6 +321,10 @@ impl EfficienciesOf<'_> {
         }
     }
 
+    fn hybrid<T>(&self, number: impl Fn(&HybridEfficiencies) -> T) -> Option<T> {
+        self.of_run(|of| of.hybrid.as_ref().map(&number)).flatten()
+    }
+
     fn split<T>(&self, number: impl Fn(&CommunicationSplit) -> T) -> Option<T> {
         self.of_run(|of| of.split.as_ref().map(&number)).flatten()
     }
@@ -356,6 +362,20 @@ columns! { of in EfficienciesOf<'_>;
     column(parallel_error: Double, Estimated) => of.of_run(|of| of.parallel_error).flatten(),
     /// rank with the most time outside MPI
     column(busiest_rank: Integer) => of.of_run(|of| Value::Rank(of.busiest_rank)),
+    /// useful part of the time of all threads of OpenMP; null without them
+    column(hybrid: Double, Estimated) => of.hybrid(|of| of.parallel),
+    /// standard error of hybrid
+    column(hybrid_error: Double, Estimated) => of.hybrid(|of| of.parallel_error).flatten(),
+    /// 1 when threads lose nothing to MPI; times openmp it is hybrid
+    column(mpi: Double, Estimated) => of.hybrid(|of| of.mpi),
+    /// 1 when threads are never idle outside MPI: openmp_serialisation x openmp_load_balance x openmp_scheduling
+    column(openmp: Double, Estimated) => of.hybrid(|of| of.openmp),
+    /// 1 when no thread is idle while the first one works outside of all parallel regions
+    column(openmp_serialisation: Double, Estimated) => of.hybrid(|of| of.serialisation),
+    /// 1 when all threads of a region have the same work
+    column(openmp_load_balance: Double, Estimated) => of.hybrid(|of| of.load_balance),
+    /// 1 when nothing else is lost in regions
+    column(openmp_scheduling: Double, Estimated) => of.hybrid(|of| of.scheduling),
 }
 
 columns! { finding in Finding;

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::findings::{self, Answers, CallPlaces};
 use crate::hang;
 use crate::input::source::Source;
-use crate::symbols::sites::{self, CallSites};
+use crate::symbols::sites::{self, CallSites, Library};
 use crate::symbols::stacks::{self, Watched};
 
 /// A run, and how much of it is asked for.
@@ -31,6 +31,7 @@ pub(crate) struct ReportInput<'a> {
     called: OnceCell<Option<CallSites<'a>>>,
     message_places: OnceCell<(Vec<String>, Vec<String>)>,
     path_places: OnceCell<Vec<String>>,
+    regions: OnceCell<(Vec<Library>, Vec<String>)>,
     queues: OnceCell<Vec<QueueRow>>,
     answers: OnceCell<Answers>,
     ranks: OnceCell<OfRanks>,
@@ -50,6 +51,7 @@ impl<'a> ReportInput<'a> {
             called: OnceCell::new(),
             message_places: OnceCell::new(),
             path_places: OnceCell::new(),
+            regions: OnceCell::new(),
             queues: OnceCell::new(),
             answers: OnceCell::new(),
             ranks: OnceCell::new(),
@@ -111,6 +113,14 @@ impl<'a> ReportInput<'a> {
         places.get(call.call?).map(String::as_str).filter(|place| !place.is_empty())
     }
 
+    /// Where parallel regions are started, by the index that `openmp` has for it; and what stopped places from getting names.
+    pub(crate) fn regions(&self) -> &(Vec<Library>, Vec<String>) {
+        self.regions.get_or_init(|| {
+            let Some(openmp) = &self.summary.openmp else { return Default::default() };
+            sites::places(&openmp.addresses, &openmp.load_map)
+        })
+    }
+
     pub(crate) fn queues(&self) -> &[QueueRow] {
         self.queues.get_or_init(|| self.summary.queues())
     }
@@ -121,8 +131,9 @@ impl<'a> ReportInput<'a> {
                 return Answers::default();
             }
             let places = CallPlaces {
-                of_functions: places_in_words(self.called()),
-                of_messages: self.message_places().0.clone(),
+                functions: places_in_words(self.called()),
+                messages: self.message_places().0.clone(),
+                regions: self.regions().0.iter().cloned().map(library_in_words).collect(),
             };
             findings::find(self.summary, self.queues(), &places)
         })

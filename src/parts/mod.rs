@@ -15,6 +15,7 @@ mod input;
 mod machine;
 mod matrix;
 mod now;
+mod openmp;
 mod page;
 mod peers;
 mod phases;
@@ -62,6 +63,7 @@ pub(crate) const PARTS: &[Part] = &[
     histogram::HISTOGRAM,
     sites::SITES,
     phases::PHASES,
+    openmp::OPENMP,
     waiting::WAITING,
     waiting::PATH,
     timeline::TIMELINE,

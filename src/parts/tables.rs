@@ -8,8 +8,8 @@ use std::io;
 
 use gyan_results::{
     Call, CodeAddress, Element, Fidelity, MessagePlace, MessageStream, MessageTime, MessageTimes,
-    Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites,
-    Waiting,
+    Number, OpenMp, OpenMpRegion, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
+    Resources, Site, Sites, Waiting,
 };
 
 use super::headings::name_of_phase;
@@ -33,8 +33,8 @@ pub(crate) struct RankTable {
 }
 
 /// The fields that most of a profile is made of.
-const FIELDS: [&str; 8] =
-    ["calls", "message_times", "peers", "phases", "pvars", "series", "sites", "waiting"];
+const FIELDS: [&str; 9] =
+    ["calls", "message_times", "openmp", "peers", "phases", "pvars", "series", "sites", "waiting"];
 
 /// The one that is exported when none is named.
 pub(crate) const VARIABLES: &str = "variables";
@@ -98,6 +98,8 @@ pub(crate) const TABLES: &[RankTable] = tables! {
         |profile| profile.peers.iter().flat_map(peers);
     "sites" ["sites"]: (&Site, &Sites), "rank, function and place in the program that called it",
         |profile| profile.sites.iter().flat_map(sites);
+    "openmp" ["openmp"]: (&OpenMpRegion, &OpenMp), "rank and parallel region of OpenMP",
+        |profile| profile.openmp.iter().flat_map(regions);
     "waiting" ["waiting"]: (&Waiting, u64, u64),
         "rank and call of a collective that was timed on every rank of its communicator",
         |profile| profile.waiting.iter().flat_map(waiting);
@@ -376,6 +378,37 @@ columns! { (phase, call) in (&Phase, &Call);
     TIME_MAX => call.time_max_s,
 }
 
+columns! { (region, all) in (&OpenMpRegion, &OpenMp);
+    /// file of the code that starts the region; null where that is not known
+    column(object: Text) =>
+        region_code(region, all).and_then(|code| all.load_map.get(code.object?)).map(|of| &of.path),
+    /// its address in the symbol table of the object; null when that is not known
+    column(address: Integer) => region_code(region, all).map(|code| code.address),
+    /// how often it was entered
+    required(entries: Integer, Exact) => region.entries,
+    /// entries that were timed
+    required(timed: Integer, Exact) => region.timed,
+    /// threads of its largest team
+    required(threads: Integer, Exact) => region.threads,
+    /// wall seconds in it
+    required(time_s: Double, Estimated) => region.time_s,
+    /// standard error of time_s; null when it is not known
+    column(time_error_s: Double, Estimated) => region.time_error_s,
+    /// seconds of its threads outside of barriers and MPI
+    required(work_s: Double, Estimated) => region.work_s,
+    /// seconds of the thread with the most work of each entry, summed over the entries
+    required(most_work_s: Double, Estimated) => region.most_work_s,
+    /// seconds that its threads waited at barriers, that at its end included
+    required(barrier_s: Double, Estimated) => region.barrier_s,
+    /// seconds of its threads in MPI
+    required(in_mpi_s: Double, Estimated) => region.in_mpi_s,
+}
+
+/// Where a region is started, if that is known.
+fn region_code<'a>(region: &OpenMpRegion, all: &'a OpenMp) -> Option<&'a CodeAddress> {
+    all.addresses.get(region.place?)
+}
+
 /// What a rank may use and what it used; none in profiles of an older gyan that did not record it.
 fn used(of: &RankProfile) -> Option<&Resources> {
     of.resources.as_ref()
@@ -414,6 +447,10 @@ fn peers(of: &Peers) -> impl Iterator<Item = (&'static str, &PeerTraffic)> {
 
 fn sites(all: &Sites) -> impl Iterator<Item = (&Site, &Sites)> {
     all.sites.iter().map(move |site| (site, all))
+}
+
+fn regions(all: &OpenMp) -> impl Iterator<Item = (&OpenMpRegion, &OpenMp)> {
+    all.regions.iter().map(move |region| (region, all))
 }
 
 /// The place of a call, if it is known.

@@ -102,6 +102,11 @@ class Tables:
         return self.frame("sites")
 
     @property
+    def openmp(self) -> Any:
+        """A row for each rank and parallel region of OpenMP."""
+        return self.frame("openmp")
+
+    @property
     def waiting(self) -> Any:
         """A row for each rank and call of a collective that was timed on all ranks."""
         return self.frame("waiting")

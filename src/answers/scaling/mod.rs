@@ -30,6 +30,7 @@ pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     } else {
         subtitle.extend(sentences(of));
         sections.push(sizes(of));
+        sections.extend(threads(of));
         let tables = groups(of, all).into_iter().map(|(_, name, rows)| table(of, name, rows, all));
         sections.extend(tables);
     }
@@ -180,6 +181,24 @@ fn sizes(of: &Scaling) -> Section<'_> {
     let notes = [has_pop.then_some(about), has_split.then_some(of_split)];
     let notes = notes.into_iter().flatten().map(Value::from).collect();
     Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
+}
+
+/// The efficiencies of the threads of OpenMP at each size; none where a size has none.
+fn threads(of: &Scaling) -> Option<Section<'_>> {
+    let row = |size: &ScaleSize| {
+        let hybrid = size.pop?.hybrid?;
+        let [mpi, openmp, parallel] = [hybrid.mpi, hybrid.openmp, hybrid.parallel].map(share);
+        Some(row![number(size.size), number(hybrid.threads), mpi, openmp, parallel])
+    };
+    let rows: Vec<Vec<Value>> = of.sizes.iter().map(row).collect::<Option<_>>()?;
+    let size = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
+    let about = "of the time of all threads of OpenMP: PARALLEL is MPI x OPENMP (gyan help openmp)";
+    Some(Section {
+        title: "Threads".into(),
+        columns: numbers([size, "THREADS", "MPI", "OPENMP", "PARALLEL"]),
+        rows,
+        notes: vec![about.into()],
+    })
 }
 
 /// A row for each number: its course over the sizes, and its law.

@@ -4,7 +4,7 @@ use gyan_results::{Fit, Predicted, ScaleKind, ScaleRow, Scaling, Unit};
 
 use crate::answers::scaling::sentences::sentences;
 use crate::answers::scaling::{
-    about, error_of, groups, growth, name_of, points, sizes, table, title, whole_growth,
+    about, error_of, groups, growth, name_of, points, sizes, table, threads, title, whole_growth,
 };
 use crate::document::page::pictures::{At, Chart, Curve, Curves, Picture};
 use crate::document::page::{Page, PageBlock};
@@ -34,7 +34,7 @@ pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
     let total = of.rows.iter().find(|row| row.kind == ScaleKind::RunTime);
     run.charts.extend(total.map(|row| chart(of, row)));
     run.charts.extend(efficiency(of));
-    run.extend(true, [sizes(of)]);
+    run.extend(true, [sizes(of)].into_iter().chain(threads(of)));
     let mut blocks = vec![run];
     for (id, name, rows) in groups(of, false) {
         let mut block = PageBlock::new(id, name);

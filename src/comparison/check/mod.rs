@@ -379,6 +379,17 @@ impl<'a> RunsToJudge<'a> {
                 };
                 of_runs(name, &average).into_iter().collect()
             }
+            "serial_code" | "openmp_imbalance" => {
+                let average = |of: &Summary| {
+                    let openmp = of.openmp.as_ref()?;
+                    let idle = match name {
+                        "serial_code" => &openmp.lost_to_serial_s,
+                        _ => &openmp.lost_to_imbalance_s,
+                    };
+                    Some((idle.avg, Some(0.0)))
+                };
+                of_runs(name, &average).into_iter().collect()
+            }
             "late_senders" | "late_receivers" => {
                 let average = |of: &Summary| {
                     let waiting = of.message_waiting.as_ref()?;

@@ -8,8 +8,8 @@ mod numbers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
-    Fit, Growth, Predicted, SCALE_SCHEMA, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
-    Scaling, Summary, Tool,
+    Fit, Growth, HybridEfficiencies, Predicted, SCALE_SCHEMA, ScaleHybrid, ScaleKind, ScalePoint,
+    ScalePop, ScaleRow, ScaleSize, Scaling, Summary, Tool,
 };
 
 use super::growth::{Point, expected, fit};
@@ -256,6 +256,12 @@ fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
     // The two make the communication efficiency, also where they are medians.
     let transfer = serialisation.filter(|of| *of > 0.0).map(|of| (communication / of).min(1.0));
     let is_bound = splits.is_some_and(|of| of.iter().any(|of| of.is_bound));
+    let hybrid: Option<Vec<_>> = of.iter().map(|of| of.hybrid).collect();
+    let hybrid = hybrid.map(|of| {
+        let of = |number: fn(&HybridEfficiencies) -> f64| median(of.iter().map(number));
+        let (mpi, openmp) = (of(|of| of.mpi), of(|of| of.openmp));
+        ScaleHybrid { threads: of(|of| of.threads as f64), mpi, openmp, parallel: mpi * openmp }
+    });
     Some(ScalePop {
         load_balance,
         communication,
@@ -265,6 +271,7 @@ fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
         parallel,
         computation,
         global,
+        hybrid,
     })
 }
 

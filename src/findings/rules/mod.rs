@@ -9,6 +9,7 @@ mod calls;
 mod collectives;
 mod messages;
 mod numbers;
+mod openmp;
 mod partners;
 mod placement;
 mod program;
@@ -69,6 +70,9 @@ pub(crate) const RULES: &[Rule] = rules! {
     "asks-for-rank": Program, "the number of calls", program::asks_for_rank;
     "independent-io": Program, "the time in functions of MPI_File", program::independent_io;
     "imbalance": Program, "the load balance", collectives::imbalance;
+    "serial-code": Program, "the OpenMP efficiency (gyan report --openmp)", openmp::serial_code;
+    "openmp-imbalance": Program, "the load balance of the threads (gyan report --openmp)",
+        openmp::imbalance;
     "polling": Program, "the number of these calls", program::polling;
     "first-contact": Run, "the longest call", messages::first_contact;
     "outlier": Program, "the longest call", calls::outlier;

@@ -19,7 +19,9 @@ use crate::parts::headings::{labels, library_and_job, title};
 use crate::parts::run::{ended, placed};
 use crate::parts::time::average_rank;
 use crate::parts::variables::{pvars, states};
-use crate::parts::{Part, ReportInput, SummaryTable, findings, hosts, now, queues, waiting, watch};
+use crate::parts::{
+    Part, ReportInput, SummaryTable, findings, hosts, now, openmp, queues, waiting, watch,
+};
 
 pub(super) use first::headline;
 pub(super) use rows::{phase_rows, summary_rows};
@@ -111,7 +113,8 @@ fn answers<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
     let summary = of.summary;
     let mut subtitle: Vec<Value> = of.now().map(now::lines).unwrap_or_default();
     subtitle.extend(self::subtitle(summary, &phases(summary), false, all));
-    let mut answers: Vec<Value> = headline(summary, of.called()).into_iter().collect();
+    let headline = headline(summary, of.called()).into_iter();
+    let mut answers: Vec<Value> = headline.chain(openmp::first(of)).collect();
     answers.extend(findings::first(&of.answers().findings, &of.directory));
     if !answers.is_empty() {
         subtitle.push("".into());

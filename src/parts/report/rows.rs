@@ -4,7 +4,8 @@ use std::io;
 
 use gyan_results::{
     CallSummary, Class, HostStatistic, HostSummary, MessageWaitingSummary, MessagesSummary, Number,
-    PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic, WaitingSummary,
+    OpenMpSummary, PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic,
+    WaitingSummary,
 };
 
 use crate::document::data::{Row, columns};
@@ -83,6 +84,10 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
         }
         for (measure, _, of) in summary.resources.iter().flat_map(ResourcesSummary::measures) {
             let about = SummaryKey { kind: "resources", measure, ..SummaryKey::default() };
+            table.statistic(about, Some(of))?;
+        }
+        for (measure, _, of) in summary.openmp.iter().flat_map(OpenMpSummary::measures) {
+            let about = SummaryKey { kind: "openmp", measure, ..SummaryKey::default() };
             table.statistic(about, Some(of))?;
         }
         table.phases(&summary.phases)

@@ -33,6 +33,8 @@ const POLLS: &[&str] = &["MPIR_CVAR_POLLS_BEFORE_YIELD=7"];
 const FOUR: Start =
     Start { ranks: Ranks::Are(4), environment: &[("GYAN_BUDGET", "none")], ..start(MPICH_PVARS) };
 
+const OPENMP: Start = Start { is_openmp: true, ..start(MPICH4) };
+
 const WAIT: Witness =
     Witness { name: "wait for a processor, all ranks", of: of::wait_for_processors, is: Seconds };
 const EXCHANGING: Witness = Witness {
@@ -113,6 +115,37 @@ pub(super) const CASES: &[Case] = &[
             },
         )],
         ..Case::of("imbalance", start(MPICH4))
+    },
+    Case {
+        // 40 steps of at least 20 ms; they take longer on a busy machine.
+        evidence: &[
+            ("threads of a rank", 4.0, 4.0),
+            ("time outside of parallel regions and of MPI", 1.6, f64::INFINITY),
+        ],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "OpenMP efficiency",
+                of: |summary| Some(of::hybrid(summary)?.openmp),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("serial-code", OPENMP)
+    },
+    Case {
+        // Of 4 x 40 ms, 90 ms.
+        evidence: &[("of its threads' time", 0.45, 0.6), ("entries on all ranks", 80.0, 80.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "load balance of threads",
+                of: |summary| Some(of::hybrid(summary)?.load_balance),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("openmp-imbalance", OPENMP)
     },
     Case {
         functions: &["MPI_Alltoallv"],

@@ -26,7 +26,7 @@ enum Ranks {
     PerProcessor(usize),
 }
 
-/// A run of `tests/programs/problems.c`.
+/// A run of `tests/programs/problems.c`, or of `problems_openmp.c`.
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // what a case may want
 struct Start {
@@ -42,6 +42,8 @@ struct Start {
     set: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
     is_healthy: bool,
+    /// Of threads of OpenMP.
+    is_openmp: bool,
 }
 
 const fn start(mpi: Mpi) -> Start {
@@ -54,6 +56,7 @@ const fn start(mpi: Mpi) -> Start {
         set: &[],
         environment: &[],
         is_healthy: false,
+        is_openmp: false,
     }
 }
 
@@ -180,7 +183,9 @@ impl Start {
         if self.has_slots {
             words.extend(["--host".into(), format!("localhost:{ranks}")]);
         }
-        words.push(self.mpi.program("problems").display().to_string());
+        // GNU's runtime tells nothing of its regions.
+        let compiler: &[&str] = if self.is_openmp { &["-cc=clang", "-fopenmp"] } else { &[] };
+        words.push(self.mpi.compiled(self.program(), compiler).display().to_string());
         words.push(rule.into());
         words.extend(self.is_healthy.then(|| "healthy".into()));
         let others = Others::new(if self.is_beside_others { 2 * processors() } else { 0 });
@@ -198,6 +203,10 @@ impl Start {
         Ran { summary, clock_s }
     }
 
+    fn program(self) -> &'static str {
+        if self.is_openmp { "problems_openmp" } else { "problems" }
+    }
+
     /// In the form that a user writes.
     fn words(self, rule: &str, more: &[String]) -> String {
         let mut words: Vec<String> = Vec::new();
@@ -211,7 +220,7 @@ impl Start {
             Ranks::PerProcessor(1) => "-n PROCESSORS".into(),
             Ranks::PerProcessor(ranks) => format!("-n {ranks}*PROCESSORS"),
         });
-        words.push(format!("problems {rule}"));
+        words.push(format!("{} {rule}", self.program()));
         words.extend(self.is_healthy.then(|| "healthy".into()));
         words.join(" ")
     }

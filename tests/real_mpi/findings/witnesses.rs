@@ -1,6 +1,6 @@
 //! The numbers that change when a problem is gone.
 
-use gyan_results::{CallSummary, Measure, Metric, Quantity, Summary, Traffic};
+use gyan_results::{CallSummary, HybridEfficiencies, Measure, Metric, Quantity, Summary, Traffic};
 
 /// A number of a run. Counts are the same in every run and on every machine; times are only written down.
 pub(super) struct Witness {
@@ -44,6 +44,11 @@ pub(super) const NONE: Witness = Witness { name: "", of: |_| None, is: Is::Ratio
 
 fn call<'a>(summary: &'a Summary, name: &str) -> Option<&'a CallSummary> {
     summary.calls.iter().find(|call| call.name == name)
+}
+
+/// How well the time of the threads of OpenMP was used.
+pub(super) fn hybrid(summary: &Summary) -> Option<HybridEfficiencies> {
+    summary.efficiencies.as_ref()?.hybrid
 }
 
 /// How often a function was called on all ranks.
