@@ -18,6 +18,7 @@ mod archive_report;
 mod call;
 mod class;
 mod cost;
+mod counters;
 mod coverage;
 mod crash;
 mod critical_path;
@@ -83,6 +84,7 @@ pub use archive_report::{
 pub use call::{Call, CallSummary, InMpi, InMpiSummary};
 pub use class::{Class, Element, Measure};
 pub use cost::{Clock, Overhead, OverheadSummary};
+pub use counters::{Counters, Counts, CountsInMpi};
 pub use coverage::{
     Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
 };

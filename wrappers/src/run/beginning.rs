@@ -40,6 +40,7 @@ use crate::run::cvars::{self, Recorded};
 use crate::run::listing;
 use crate::sys::alloc;
 use crate::sys::clock;
+use crate::sys::counters;
 use crate::sys::guard;
 use crate::sys::notice;
 use crate::sys::resources::Usage;
@@ -211,6 +212,9 @@ impl Beginning {
             Start::Session(_) => (true, "unknown"),
         };
         clock::calibrate(self.clock);
+        if config.counters {
+            counters::begin();
+        }
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
