@@ -56,6 +56,7 @@ impl Counts {
 
     /// So many times as much of each.
     #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // neither is negative
     pub fn scaled(&self, times: f64) -> Counts {
         let scaled = |count: u64| (count as f64 * times).round() as u64;
         Counts {

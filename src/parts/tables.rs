@@ -7,9 +7,9 @@
 use std::io;
 
 use gyan_results::{
-    Call, CodeAddress, Element, Fidelity, MessagePlace, MessageStream, MessageTime, MessageTimes,
-    Counts, Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site, Sites,
-    Waiting,
+    Call, CodeAddress, Counts, Element, Fidelity, MessagePlace, MessageStream, MessageTime,
+    MessageTimes, Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings, Resources, Site,
+    Sites, Waiting,
 };
 
 use super::headings::name_of_phase;
