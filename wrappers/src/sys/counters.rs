@@ -59,13 +59,15 @@ struct Attributes {
     breakpoint_address: u64,
 }
 
+const ATTRIBUTES_BYTES: u32 = 64;
+const _: () = assert!(size_of::<Attributes>() == 64);
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 /// The time for which the group was enabled and counted, and then the counts of all of it.
 const READ_FORMAT: u64 = 1 | 2 | 8;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// `PERF_EVENT_IOC_ID`.
-const IOCTL_ID: u64 = 0x8008_2407;
+const IOCTL_ID: libc::Ioctl = 0x8008_2407;
 
 /// `struct perf_event_mmap_page`, as far as it is used. The kernel writes it, and the thread that is counted reads it.
 #[repr(C)]
@@ -157,7 +159,7 @@ impl Group {
         for Event { kind, config } in events {
             let attributes = Attributes {
                 kind: *kind,
-                size: size_of::<Attributes>() as u32,
+                size: ATTRIBUTES_BYTES,
                 config: *config,
                 read_format: READ_FORMAT,
                 flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
@@ -222,11 +224,11 @@ impl Group {
 fn id(file: &File) -> Option<u64> {
     let mut id = 0_u64;
     // SAFETY: on a counter, this ioctl(2) writes a number; other files do not know it.
-    let code = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ID as _, &raw mut id) };
+    let code = unsafe { libc::ioctl(file.as_raw_fd(), IOCTL_ID, &raw mut id) };
     (code == 0).then_some(id)
 }
 
-/// perf_event_open(2) for the calling thread, on any processor.
+/// `perf_event_open(2)` for the calling thread, on any processor.
 fn open(attributes: &Attributes, leader: Option<&File>) -> io::Result<File> {
     let leader = leader.map_or(-1, AsRawFd::as_raw_fd);
     // SAFETY: the kernel reads as many bytes of the attributes as they say.
@@ -419,14 +421,13 @@ mod tests {
         file
     }
 
-    fn faked(words: &[u64], counters: usize) -> Group {
+    fn faked(words: &[u64], counters: u32) -> Group {
         let group = Group::new(&HARDWARE, |attributes, leader| {
-            let at = HARDWARE.iter().position(|event| event.config == attributes.config).unwrap();
-            assert_eq!(leader.is_some(), at > 0);
-            if at >= counters {
-                return Err(io::Error::from_raw_os_error(libc::ENOENT));
-            }
-            Ok(fake(at as u32 + 1, words))
+            let mut numbered = (1..=counters).zip(HARDWARE);
+            let found = numbered.find(|(_, event)| event.config == attributes.config);
+            let (number, _) = found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
+            assert_eq!(leader.is_some(), number > 1);
+            Ok(fake(number, words))
         });
         group.unwrap()
     }
