@@ -288,7 +288,7 @@ impl Beginning {
         }
         gate::open(threaded);
         let measuring = Instant::now();
-        budget().learn(costs());
+        budget().learn(counters::forgetting(costs));
         run.begin_keeping(threaded);
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {

@@ -348,6 +348,15 @@ pub(crate) fn called(before: Option<Each>, ticks: u64) {
     TICKS.add(ticks);
 }
 
+/// Does what makes calls that are none of the program's: what is counted in these is forgotten.
+pub(crate) fn forgetting<T>(work: impl FnOnce() -> T) -> T {
+    let all = || IN_CALLS.iter().chain([&TICKS]);
+    let before: Vec<u64> = all().map(Counter::get).collect();
+    let done = work();
+    all().zip(before).for_each(|(sum, before)| sum.set(before));
+    done
+}
+
 /// What was counted in calls at which the counters were read, and the ticks that these took; none where there were none.
 pub(crate) fn in_calls() -> Option<(Counts, u64)> {
     let Some(Ok(group)) = GROUP.get() else { return None };
