@@ -29,17 +29,17 @@ pub(crate) type Each = [u64; COUNTERS];
 
 /// What is to be counted: `type` and `config` of `struct perf_event_attr`.
 #[derive(Clone, Copy)]
-struct Event {
+struct CountedEvent {
     kind: u32,
     config: u64,
 }
 
-const fn hardware(config: u64) -> Event {
-    Event { kind: 0, config }
+const fn hardware(config: u64) -> CountedEvent {
+    CountedEvent { kind: 0, config }
 }
 
 /// Instructions, cycles, and cache misses, without which one can do.
-const HARDWARE: [Event; COUNTERS] = [hardware(1), hardware(0), hardware(3)];
+const HARDWARE: [CountedEvent; COUNTERS] = [hardware(1), hardware(0), hardware(3)];
 /// Without these counters, there are none.
 const NEEDED: usize = 2;
 
@@ -117,7 +117,7 @@ impl Page {
 }
 
 /// The counters of one thread.
-struct Group {
+struct CounterGroup {
     /// The first leads: it is asked for the counts of all. They are never closed: the program may have closed all files, and
     /// opened others under these numbers.
     files: Vec<File>,
@@ -149,14 +149,14 @@ impl Total {
     }
 }
 
-impl Group {
+impl CounterGroup {
     /// Counts the calling thread from now on. `open` opens a counter, in the group of another.
     fn new(
-        events: &[Event],
+        events: &[CountedEvent],
         open: impl Fn(&Attributes, Option<&File>) -> io::Result<File>,
-    ) -> io::Result<Group> {
+    ) -> io::Result<CounterGroup> {
         let mut files: Vec<File> = Vec::new();
-        for Event { kind, config } in events {
+        for CountedEvent { kind, config } in events {
             let attributes = Attributes {
                 kind: *kind,
                 size: ATTRIBUTES_BYTES,
@@ -173,7 +173,7 @@ impl Group {
         }
         let map = |file| MmapOptions::new().len(PAGE_BYTES).map_raw_read_only(file).ok();
         let pages: Option<Vec<MmapRaw>> = files.iter().map(map).collect();
-        let mut group = Group { id: files.first().and_then(id), files, pages: Vec::new() };
+        let mut group = CounterGroup { id: files.first().and_then(id), files, pages: Vec::new() };
         group.pages = pages.unwrap_or_default();
         if !group.pages().all(Page::may_be_read) {
             group.pages.clear();
@@ -279,10 +279,10 @@ thread_cells! {
 }
 
 /// The counters of the thread that initialised MPI, or why there are none.
-static GROUP: OnceLock<Result<Group, String>> = OnceLock::new();
+static GROUP: OnceLock<Result<CounterGroup, String>> = OnceLock::new();
 /// The same group, where its registers can be read. In a forked process, which has not its pages, the kernel has cleared the
 /// memory that this is in.
-static READABLE: AtomicPtr<AtomicPtr<Group>> = AtomicPtr::new(ptr::null_mut());
+static READABLE: AtomicPtr<AtomicPtr<CounterGroup>> = AtomicPtr::new(ptr::null_mut());
 /// What was counted in calls of MPI.
 static IN_CALLS: [Counter; COUNTERS] = [const { Counter::new(0) }; COUNTERS];
 /// The ticks that these calls took.
@@ -293,7 +293,7 @@ pub(crate) fn begin() {
     if GROUP.get().is_some() {
         return;
     }
-    let group = Group::new(&HARDWARE, open).map_err(|error| why_not(&error, paranoid()));
+    let group = CounterGroup::new(&HARDWARE, open).map_err(|error| why_not(&error, paranoid()));
     let Ok(group) = GROUP.get_or_init(|| group) else { return };
     if !can_read_registers() || group.pages.is_empty() {
         return;
@@ -304,7 +304,7 @@ pub(crate) fn begin() {
     if unsafe { libc::madvise(place.cast(), PAGE_BYTES, libc::MADV_WIPEONFORK) } != 0 {
         return;
     }
-    let place = place.cast::<AtomicPtr<Group>>();
+    let place = place.cast::<AtomicPtr<CounterGroup>>();
     // SAFETY: zeros, as long as a pointer and aligned as a page, which stay.
     unsafe { &*place }.store(ptr::from_ref(group).cast_mut(), Ordering::Relaxed);
     here().is_this.set(true);
@@ -328,7 +328,7 @@ pub(crate) fn now() -> Option<Each> {
 }
 
 #[cold]
-fn read_at(place: *const AtomicPtr<Group>) -> Option<Each> {
+fn read_at(place: *const AtomicPtr<CounterGroup>) -> Option<Each> {
     // SAFETY: it stays.
     let group = unsafe { &*place }.load(Ordering::Relaxed);
     if group.is_null() || !here().is_this.get() {
@@ -411,8 +411,8 @@ mod tests {
 
     use super::*;
 
-    const fn software(config: u64) -> Event {
-        Event { kind: 1, config }
+    const fn software(config: u64) -> CountedEvent {
+        CountedEvent { kind: 1, config }
     }
 
     /// A file that is like a counter: the page is at its start, and what is read comes behind it.
@@ -430,8 +430,8 @@ mod tests {
         file
     }
 
-    fn faked(words: &[u64], counters: u32) -> Group {
-        let group = Group::new(&HARDWARE, |attributes, leader| {
+    fn faked(words: &[u64], counters: u32) -> CounterGroup {
+        let group = CounterGroup::new(&HARDWARE, |attributes, leader| {
             let mut numbered = (1..=counters).zip(HARDWARE);
             let found = numbered.find(|(_, event)| event.config == attributes.config);
             let (number, _) = found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))?;
@@ -445,7 +445,7 @@ mod tests {
     fn a_busy_thread_has_time_and_faults_on_counters_of_the_kernel() {
         // Time on a processor in nanoseconds, page faults, changes of the processor.
         let events = [software(1), software(2), software(4)];
-        let opened = Group::new(&events, open);
+        let opened = CounterGroup::new(&events, open);
         let group = match opened {
             Ok(group) => group,
             Err(error) => {
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn counters_of_the_processor_count_a_loop_or_gyan_says_why_not() {
-        let group = match Group::new(&HARDWARE, open) {
+        let group = match CounterGroup::new(&HARDWARE, open) {
             Ok(group) => group,
             Err(error) => {
                 println!("skipped: {}", why_not(&error, paranoid()));
@@ -538,7 +538,8 @@ mod tests {
 
     #[test]
     fn without_the_needed_counters_there_are_none_and_why_is_said() {
-        let refused = |code| Group::new(&HARDWARE, |_, _| Err(io::Error::from_raw_os_error(code)));
+        let refused =
+            |code| CounterGroup::new(&HARDWARE, |_, _| Err(io::Error::from_raw_os_error(code)));
         let why = |code, paranoid| why_not(&refused(code).err().unwrap(), paranoid);
         assert!(why(libc::ENOENT, Some(2)).contains("virtual machine"));
         assert!(why(libc::EACCES, Some(3)).contains("perf_event_paranoid is 3"));
