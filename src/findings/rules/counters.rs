@@ -12,7 +12,7 @@ const SHOWN: &str = "gyan report --machine";
 /// latency of about the same.
 const CYCLES_OF_A_MISS: f64 = 200.0;
 
-/// Below this, a core is poorly used: Intel's VTune marks more than one cycle per instruction.
+/// Below this, a core is poorly used: Intel's profiler marks more than one cycle per instruction.
 const FEW_INSTRUCTIONS_PER_CYCLE: f64 = 1.0;
 
 /// A core that is this much faster than another makes a difference. Boost clocks differ by a few percent from core to core.
