@@ -18,6 +18,7 @@ mod archive_report;
 mod call;
 mod class;
 mod cost;
+mod counters;
 mod coverage;
 mod crash;
 mod critical_path;
@@ -84,6 +85,7 @@ pub use archive_report::{
 pub use call::{Call, CallSummary, InMpi, InMpiSummary};
 pub use class::{Class, Element, Measure};
 pub use cost::{Clock, Overhead, OverheadSummary};
+pub use counters::{Counters, Counts, CountsInMpi};
 pub use coverage::{
     Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
 };
@@ -150,8 +152,8 @@ pub use samples::{
     SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
 };
 pub use scaling::{
-    Fit, Growth, Predicted, ScaleHybrid, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
-    Scaling,
+    Fit, Growth, Predicted, ScaleComputation, ScaleHybrid, ScaleKind, ScalePoint, ScalePop,
+    ScaleRow, ScaleSize, Scaling,
 };
 #[cfg(feature = "site")]
 pub use site_settings::{SiteError, SiteSettings};

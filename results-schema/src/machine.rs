@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::merge::reduced;
+use crate::counters::{Counters, Counts};
+use crate::merge::{Lowest, reduced};
 use crate::ranges::Ranges;
 use crate::statistics::{Statistic, Statistics};
 use crate::units::Unit;
@@ -118,6 +119,12 @@ pub struct Resources {
     pub peak_memory_bytes: u64,
     /// The same, at `MPI_Init`.
     pub start_peak_memory_bytes: u64,
+    /// What the processor counted; none where it could not be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counters>,
+    /// Why there are no counters; none in profiles of a gyan that did not look for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters_absent: Option<String>,
 }
 
 /// The limits of a control group, versions 1 and 2: the tightest of the groups that the process is in.
@@ -213,12 +220,54 @@ reduced! {
         major_faults: Statistic = Statistics,
         /// The most memory that the process had resident, in bytes.
         peak_memory_bytes: Statistic = Statistics,
-    } without (cgroup, start_peak_memory_bytes)
+        /// Instructions outside MPI, of the thread that initialised it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + useful_instructions: Option<Statistic> = Option<Statistics> => |of| {
+            of.useful().map(|useful| useful.instructions)
+        },
+        /// Cycles outside MPI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + useful_cycles: Option<Statistic> = Option<Statistics> => |of| {
+            of.useful().map(|useful| useful.cycles)
+        },
+        /// Instructions per cycle outside MPI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + useful_ipc: Option<Statistic> = Option<Statistics> => |of| {
+            of.useful().and_then(|useful| useful.ipc())
+        },
+        /// Cache misses of the last level per 1000 instructions, outside MPI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + useful_misses_per_1000: Option<Statistic> = Option<Statistics> => |of| {
+            of.useful().and_then(|useful| useful.misses_per_1000())
+        },
+        /// Instructions per cycle, in MPI too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + ipc: Option<Statistic> = Option<Statistics> => |of| {
+            of.counters.as_ref().and_then(|counters| counters.total.ipc())
+        },
+        /// Cycles a second of processor time, in MPI too.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + frequency_hz: Option<Statistic> = Option<Statistics> => |of| {
+            of.counters.as_ref().and_then(Counters::frequency_hz)
+        },
+        /// The part of their time on a processor in which the counters counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + counted_share: Option<Statistic> = Option<Statistics> => |of| {
+            of.counters.as_ref().map(|counters| counters.counted_share)
+        },
+        /// Why there are no counters, according to the lowest rank.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counters_absent: Option<String> = Lowest<Option<String>>,
+    } without (cgroup, start_peak_memory_bytes, counters)
 }
 
 impl Resources {
     fn memory_limit_bytes(&self) -> Option<u64> {
         self.cgroup.as_ref()?.memory_limit_bytes
+    }
+
+    fn useful(&self) -> Option<Counts> {
+        self.counters.as_ref()?.useful()
     }
 }
 
@@ -236,6 +285,13 @@ impl ResourcesSummary {
             ("minor_faults", Unit::Count, Some(&self.minor_faults)),
             ("major_faults", Unit::Count, Some(&self.major_faults)),
             ("peak_memory_bytes", Unit::Bytes, Some(&self.peak_memory_bytes)),
+            ("useful_instructions", Unit::Count, self.useful_instructions.as_ref()),
+            ("useful_cycles", Unit::Count, self.useful_cycles.as_ref()),
+            ("useful_ipc", Unit::Count, self.useful_ipc.as_ref()),
+            ("useful_misses_per_1000", Unit::Count, self.useful_misses_per_1000.as_ref()),
+            ("ipc", Unit::Count, self.ipc.as_ref()),
+            ("frequency_hz", Unit::PerSecond, self.frequency_hz.as_ref()),
+            ("counted_share", Unit::Share, self.counted_share.as_ref()),
         ];
         all.into_iter().filter_map(|(name, unit, of)| Some((name, unit, of?)))
     }
@@ -269,6 +325,17 @@ mod tests {
         let mut resources = summary.resources.unwrap();
         resources.memory_limit_bytes = Some(resources.processors.clone());
         resources.processor_wait_s = Some(resources.user_s.clone());
+        for counter in [
+            &mut resources.useful_instructions,
+            &mut resources.useful_cycles,
+            &mut resources.useful_ipc,
+            &mut resources.useful_misses_per_1000,
+            &mut resources.ipc,
+            &mut resources.frequency_hz,
+            &mut resources.counted_share,
+        ] {
+            *counter = Some(resources.processors.clone());
+        }
         let written = serde_json::to_value(&resources).unwrap();
         let written: Vec<&String> = written.as_object().unwrap().keys().collect();
         let mut names: Vec<&str> = resources.measures().map(|(name, ..)| name).collect();

@@ -87,6 +87,9 @@ pub struct ScalePop {
     /// The time outside MPI of all ranks at the smallest size, as a multiple of that at this size; if the work
     /// grows, of one rank.
     pub computation: f64,
+    /// What makes up `computation`; none when the instructions and cycles of a run are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computation_parts: Option<ScaleComputation>,
     /// `parallel` x `computation`.
     pub global: f64,
     /// Those of the threads of OpenMP; none when they are not known of each run.
@@ -106,6 +109,19 @@ pub struct ScaleHybrid {
     pub openmp: f64,
     /// `mpi` x `openmp`.
     pub parallel: f64,
+}
+
+/// Why the time outside MPI changes with the size: `instructions` x `ipc` x `frequency` is the computation scalability of POP.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScaleComputation {
+    /// The instructions outside MPI of all ranks at the smallest size, as a multiple of those at this size; if the work grows, of
+    /// one rank.
+    pub instructions: f64,
+    /// Instructions per cycle outside MPI, as a multiple of those at the smallest size.
+    pub ipc: f64,
+    /// Cycles a second outside MPI, as a multiple of those at the smallest size.
+    pub frequency: f64,
 }
 
 /// The kind of a number.

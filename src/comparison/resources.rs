@@ -10,6 +10,10 @@ const COMPARED: &[(&str, &str)] = &[
     ("processor_wait_s", "waiting for a processor"),
     ("involuntary_switches", "times that a processor was taken away"),
     ("major_faults", "page faults that had to read"),
+    ("useful_instructions", "instructions outside MPI"),
+    ("useful_ipc", "instructions per cycle outside MPI"),
+    ("useful_misses_per_1000", "cache misses per 1000 instructions outside MPI"),
+    ("frequency_hz", "cycles a second on a processor"),
 ];
 
 /// The same of the threads of OpenMP.

@@ -473,3 +473,66 @@ fn seconds_of_several_threads_are_no_share_of_the_run() {
     let sender = rank(1, 2, 1.0, &[call("MPI_Send", 160, 0.02)]);
     assert!(found(&[receiver, sender]).iter().all(|finding| finding.at_stake_s.is_none()));
 }
+
+/// Two ranks that work for 9 of 10 seconds, each with so many instructions, cycles and cache misses.
+fn counted(counts: [[u64; 3]; 2]) -> Vec<Value> {
+    let of = |of: u32| rank(of, 2, 10.0, &[call("MPI_Recv", 20, 1.0)]);
+    let ranks = on_machine((0..2).map(of).collect(), 2, &[(10.0, 0.0); 2]);
+    let of = |(mut rank, counts): (Value, [u64; 3])| {
+        let counts = |part: u64| {
+            let [instructions, cycles, misses] = counts.map(|count| count / 10 * part);
+            json!({"instructions": instructions, "cycles": cycles, "cache_misses": misses})
+        };
+        // A tenth of them in MPI.
+        rank["resources"]["counters"] = json!({
+            "total": counts(10), "in_mpi": {"counts": counts(1), "read_share": 1.0}, "processor_s": 10.0,
+            "counted_share": 1.0,
+        });
+        rank
+    };
+    ranks.into_iter().zip(counts).map(of).collect()
+}
+
+/// The example on the page of a rule for which no machine at hand has the counters.
+#[track_caller]
+fn is_example(finding: &Finding) {
+    let examples = include_str!("examples.json");
+    let examples: Vec<Finding> = serde_json::from_str(examples).unwrap();
+    let example = examples.iter().find(|example| example.id == finding.id);
+    let written = serde_json::to_string_pretty(finding).unwrap();
+    assert_eq!(example, Some(finding), "{written}");
+}
+
+#[test]
+fn code_with_few_instructions_per_cycle_waits_for_memory_if_it_misses_the_cache() {
+    // 0.4 instructions per cycle, and a miss each 80 instructions, which is one each 200 cycles.
+    let slow = [10_000_000_000, 25_000_000_000, 125_000_000];
+    let findings = found(&counted([slow; 2]));
+    let finding = one(&findings, "memory-bound");
+    close(Some(finding.evidence[0].value), 0.4);
+    close(Some(finding.evidence[1].value), 12.5);
+    is_example(finding);
+    // As slow without misses; as many misses in code that is fast; as many instructions as cycles.
+    for other in [
+        [10_000_000_000, 25_000_000_000, 1_250_000],
+        [40_000_000_000, 25_000_000_000, 125_000_000],
+        [25_000_000_000, 25_000_000_000, 125_000_000],
+    ] {
+        assert!(!ids(&found(&counted([other; 2]))).contains(&"memory-bound"), "{other:?}");
+    }
+}
+
+#[test]
+fn a_rank_with_fewer_cycles_a_second_is_found() {
+    let at = |cycles| [2 * cycles, cycles, 0];
+    let findings = found(&counted([at(26_000_000_000), at(20_000_000_000)]));
+    let finding = one(&findings, "different-clocks");
+    assert_eq!(finding.ranks, [1]);
+    is_example(finding);
+    let findings = found(&counted([at(26_000_000_000), at(25_000_000_000)]));
+    assert!(!ids(&findings).contains(&"different-clocks"), "{findings:#?}");
+    // Cycles in the kernel are not counted.
+    let mut ranks = counted([at(26_000_000_000), at(20_000_000_000)]);
+    ranks[1]["resources"]["system_s"] = json!(3.0);
+    assert!(!ids(&found(&ranks)).contains(&"different-clocks"));
+}

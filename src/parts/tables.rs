@@ -7,9 +7,9 @@
 use std::io;
 
 use gyan_results::{
-    Call, CodeAddress, Element, Fidelity, MessagePlace, MessageStream, MessageTime, MessageTimes,
-    Number, OpenMp, OpenMpRegion, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
-    Resources, Site, Sites, Waiting,
+    Call, CodeAddress, Counts, Element, Fidelity, MessagePlace, MessageStream, MessageTime,
+    MessageTimes, Number, OpenMp, OpenMpRegion, PeerTraffic, Peers, Phase, Pvar, RankProfile,
+    Readings, Resources, Site, Sites, Waiting,
 };
 
 use super::headings::name_of_phase;
@@ -205,6 +205,14 @@ columns! { of in RankProfile;
     column(major_faults: Integer, Exact) => used(of).map(|of| of.major_faults),
     /// most bytes that were resident since the program began
     column(peak_memory_bytes: Integer, Exact) => used(of).map(|of| of.peak_memory_bytes),
+    /// instructions outside MPI, of the thread that initialised it; null where the processor could not be asked
+    column(useful_instructions: Integer, Sampled) => useful(of).map(|of| of.instructions),
+    /// cycles outside MPI
+    column(useful_cycles: Integer, Sampled) => useful(of).map(|of| of.cycles),
+    /// cache misses of the last level outside MPI
+    column(useful_cache_misses: Integer, Sampled) => useful(of).and_then(|of| of.cache_misses),
+    /// cycles a second on a processor
+    column(frequency_hz: Double, Exact) => used(of).and_then(|of| of.counters.as_ref()?.frequency_hz()),
 }
 
 columns! { call in Call;
@@ -412,6 +420,11 @@ fn region_code<'a>(region: &OpenMpRegion, all: &'a OpenMp) -> Option<&'a CodeAdd
 /// What a rank may use and what it used; none in profiles of an older gyan that did not record it.
 fn used(of: &RankProfile) -> Option<&Resources> {
     of.resources.as_ref()
+}
+
+/// What the processor counted outside MPI.
+fn useful(of: &RankProfile) -> Option<Counts> {
+    used(of)?.counters.as_ref()?.useful()
 }
 
 /// Each of the rows.

@@ -205,6 +205,11 @@ const RANK: &Columns = &[
     ("minor_faults", "/resources/minor_faults"),
     ("major_faults", "/resources/major_faults"),
     ("peak_memory_bytes", "/resources/peak_memory_bytes"),
+    // These profiles have no counters.
+    ("useful_instructions", "/resources/counters"),
+    ("useful_cycles", "/resources/counters"),
+    ("useful_cache_misses", "/resources/counters"),
+    ("frequency_hz", "/resources/counters"),
 ];
 /// Columns that are 0 if a profile lacks them.
 const ZERO: [&str; 6] =

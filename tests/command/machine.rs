@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    Cgroup, Machine, Network, PlacementSummary, RankProfile, Resources, Summary, Transport,
-    rank_file_name, read_rank,
+    Cgroup, Counters, Counts, CountsInMpi, Machine, Network, PlacementSummary, RankProfile,
+    Resources, Summary, Transport, rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
@@ -71,7 +71,20 @@ fn resources(processors: &str, rank: u32) -> Resources {
         peak_memory_bytes: (24 << 20) + (u64::from(rank) << 18),
         processor_wait_s: Some(0.25),
         start_peak_memory_bytes: 5 << 20,
+        counters: Some(counters(u64::from(rank))),
+        counters_absent: None,
     }
+}
+
+/// A fifth of the instructions is in MPI.
+fn counters(rank: u64) -> Counters {
+    let total = Counts {
+        instructions: 50_000_000_000,
+        cycles: 25_000_000_000 + (rank << 28),
+        cache_misses: Some(250_000_000),
+    };
+    let in_mpi = Some(CountsInMpi { counts: total.scaled(0.2), read_share: 0.5 });
+    Counters { total, in_mpi, processor_s: 10.0, counted_share: 1.0 }
 }
 
 /// On n2 ranks share two processors, on n3 all of them are bound to one core.

@@ -119,6 +119,8 @@ fn sizes(of: &Scaling) -> Section<'_> {
     let has_runs = all.iter().any(|size| size.runs.len() > 1);
     let has_pop = all.iter().any(|size| size.pop.is_some());
     let has_split = all.iter().any(|size| size.pop.is_some_and(|pop| pop.transfer.is_some()));
+    let has_parts =
+        all.iter().any(|size| size.pop.is_some_and(|pop| pop.computation_parts.is_some()));
     let row = |size: &ScaleSize| {
         let mut cells = row![number(size.size)];
         cells.extend(has_hosts.then(|| size.hosts.into()));
@@ -153,7 +155,13 @@ fn sizes(of: &Scaling) -> Section<'_> {
                 });
                 cells.extend(split.unwrap_or_else(|| row![Value::Nothing, Value::Nothing]));
             }
-            cells.extend((2..5).map(part));
+            cells.extend((2..4).map(part));
+            if has_parts {
+                let parts = size.pop.and_then(|pop| pop.computation_parts);
+                let parts = parts.map(|of| [of.instructions, of.ipc, of.frequency]);
+                cells.extend((0..3).map(|at| Value::from(parts.map(|parts| share(parts[at])))));
+            }
+            cells.push(part(4));
         }
         cells
     };
@@ -173,12 +181,18 @@ fn sizes(of: &Scaling) -> Section<'_> {
             columns.extend(numbers(["SERIAL", "TRANSFER"]));
         }
         columns.extend(spare(["PARALLEL"]));
-        columns.extend(numbers(["COMPUTE", "GLOBAL"]));
+        columns.extend(numbers(["COMPUTE"]));
+        if has_parts {
+            columns.extend(numbers(["INSTR", "IPC", "FREQ"]));
+        }
+        columns.extend(numbers(["GLOBAL"]));
     }
     let about = "from BALANCE on: the efficiencies of POP (gyan explain efficiencies)";
     let of_split =
         "COMM is SERIAL x TRANSFER: what ranks wait for each other, and what moving data takes";
-    let notes = [has_pop.then_some(about), has_split.then_some(of_split)];
+    let of_parts = "COMPUTE is INSTR x IPC x FREQ: more or fewer instructions, instructions per cycle, cycles a second";
+    let notes =
+        [has_pop.then_some(about), has_split.then_some(of_split), has_parts.then_some(of_parts)];
     let notes = notes.into_iter().flatten().map(Value::from).collect();
     Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
 }

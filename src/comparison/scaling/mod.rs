@@ -8,8 +8,9 @@ mod numbers;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
-    Fit, Growth, HybridEfficiencies, Predicted, SCALE_SCHEMA, ScaleHybrid, ScaleKind, ScalePoint,
-    ScalePop, ScaleRow, ScaleSize, Scaling, Summary, Tool,
+    Fit, Growth, HybridEfficiencies, Predicted, ResourcesSummary, SCALE_SCHEMA, ScaleComputation,
+    ScaleHybrid, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling, Statistic, Summary,
+    Tool,
 };
 
 use super::growth::{Point, expected, fit};
@@ -198,7 +199,7 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 }
 
 fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<ScaleSize> {
-    let mut first: Option<(f64, f64, Option<f64>)> = None;
+    let mut first: Option<(f64, f64, Option<OutsideMpi>)> = None;
     let of = |(size, runs): (&Size, &Vec<&Run>)| {
         let of_runs = |of: &dyn Fn(&Summary) -> f64| -> Vec<f64> {
             runs.iter().map(|run| of(&run.summary)).collect()
@@ -208,14 +209,15 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
         let run_s = median(run_s);
         let one = &runs[0].summary;
         let ranks = one.ranks.expected;
-        let outside = outside_mpi(runs, question.is_weak);
+        let outside = OutsideMpi::new(runs, question.is_weak);
         let (first_s, first_ranks, first_outside) =
             *first.get_or_insert((run_s, f64::from(ranks), outside));
         // Over a setting there is no ideal.
         let by_ranks = question.by.is_none() && run_s > 0.0;
         let more = f64::from(ranks) / first_ranks;
         let faster = first_s / run_s * if question.is_weak { more } else { 1.0 };
-        let pop = pop(runs, first_outside.zip(outside).map(|(first, this)| first / this));
+        let outside = first_outside.as_ref().zip(outside.as_ref());
+        let pop = pop(runs, outside.map(|(first, this)| first.against(this)));
         ScaleSize {
             size: size.0,
             runs: runs.iter().map(|run| run.path.display().to_string()).collect(),
@@ -232,24 +234,63 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
     sizes.iter().map(of).collect()
 }
 
-/// Seconds outside MPI: of all ranks, or of one rank when the work grows with the ranks.
-fn outside_mpi(runs: &[&Run], is_weak: bool) -> Option<f64> {
-    let of = |run: &&Run| {
-        let one = run.summary.useful_s.as_ref()?.avg;
-        Some(if is_weak { one } else { one * f64::from(run.summary.ranks.expected) })
-    };
-    let of: Vec<f64> = runs.iter().filter_map(of).filter(|seconds| *seconds > 0.0).collect();
-    (!of.is_empty()).then(|| median(of))
+/// What all ranks did outside MPI, or one rank when the work grows with the ranks: the medians of the runs.
+#[derive(Clone, Copy)]
+struct OutsideMpi {
+    seconds: f64,
+    /// Instructions and cycles; none when they are not known of each rank.
+    counted: Option<[f64; 2]>,
 }
 
-fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
+impl OutsideMpi {
+    fn new(runs: &[&Run], is_weak: bool) -> Option<OutsideMpi> {
+        let median_of = |of: &dyn Fn(&Summary) -> Option<&Statistic>| {
+            let of_run = |run: &&Run| {
+                let one = of(&run.summary)?.avg;
+                Some(if is_weak { one } else { one * f64::from(run.summary.ranks.expected) })
+            };
+            let known: Vec<f64> = runs.iter().filter_map(of_run).filter(|of| *of > 0.0).collect();
+            (!known.is_empty()).then(|| median(known))
+        };
+        let counted = |of: fn(&ResourcesSummary) -> &Option<Statistic>| {
+            median_of(&|summary| {
+                let known = of(summary.resources.as_ref()?).as_ref();
+                known.filter(|of| of.ranks == u64::from(summary.ranks.reduced))
+            })
+        };
+        let instructions = counted(|of| &of.useful_instructions);
+        let cycles = counted(|of| &of.useful_cycles);
+        Some(OutsideMpi {
+            seconds: median_of(&|summary| summary.useful_s.as_ref())?,
+            counted: instructions.zip(cycles).map(<[f64; 2]>::from),
+        })
+    }
+
+    /// This as a multiple of another, and of what that is made up.
+    fn against(&self, other: &OutsideMpi) -> (f64, Option<ScaleComputation>) {
+        let parts =
+            self.counted.zip(other.counted).map(|([instructions, cycles], other_counts)| {
+                let [other_instructions, other_cycles] = other_counts;
+                ScaleComputation {
+                    instructions: instructions / other_instructions,
+                    ipc: (other_instructions / other_cycles) / (instructions / cycles),
+                    frequency: (other_cycles / other.seconds) / (cycles / self.seconds),
+                }
+            });
+        (self.seconds / other.seconds, parts)
+    }
+}
+
+/// `computation`: how it scales, and the parts of that.
+fn pop(runs: &[&Run], computation: Option<(f64, Option<ScaleComputation>)>) -> Option<ScalePop> {
     let of: Vec<_> = runs.iter().filter_map(|run| efficiencies(&run.summary)).collect();
     if of.is_empty() {
         return None;
     }
     let (load_balance, communication) =
         (median(of.iter().map(|of| of.load_balance)), median(of.iter().map(|of| of.communication)));
-    let (parallel, computation) = (load_balance * communication, computation?);
+    let parallel = load_balance * communication;
+    let (computation, computation_parts) = computation?;
     let global = parallel * computation;
     let splits: Option<Vec<_>> = of.iter().map(|of| of.split).collect();
     let serialisation = splits.as_ref().map(|of| median(of.iter().map(|of| of.serialisation)));
@@ -270,6 +311,7 @@ fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
         is_bound,
         parallel,
         computation,
+        computation_parts,
         global,
         hybrid,
     })
@@ -506,4 +548,43 @@ fn remarks(sizes: &BTreeMap<Size, Vec<&Run>>) -> Vec<String> {
         }
     }
     remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outside(seconds: f64, instructions: f64, cycles: f64) -> OutsideMpi {
+        OutsideMpi { seconds, counted: Some([instructions, cycles]) }
+    }
+
+    #[test]
+    fn each_part_of_the_computation_scalability_is_what_pop_says() {
+        // 10 s at 2 GHz with 1.5 instructions per cycle, and 8 s at 2.5 GHz with 1 instruction per cycle.
+        let (first, this) = (outside(10.0, 30e9, 20e9), outside(8.0, 20e9, 20e9));
+        let (computation, parts) = first.against(&this);
+        let ScaleComputation { instructions, ipc, frequency } = parts.unwrap();
+        assert_eq!((computation, instructions, frequency), (1.25, 1.5, 1.25));
+        assert!((ipc - 1.0 / 1.5).abs() < 1e-12, "{ipc}");
+        let unknown = OutsideMpi { counted: None, ..this };
+        assert_eq!(first.against(&unknown).1, None);
+    }
+
+    #[test]
+    fn the_parts_make_the_computation_scalability() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut any = || {
+            let [seconds, instructions, cycles] = [6.0, 18.0, 18.0].map(|up_to| {
+                let exponent: f64 = random.f64() * up_to;
+                10_f64.powf(exponent)
+            });
+            outside(seconds, instructions, cycles)
+        };
+        for _ in 0..1000 {
+            let (computation, parts) = any().against(&any());
+            let ScaleComputation { instructions, ipc, frequency } = parts.unwrap();
+            let product = instructions * ipc * frequency;
+            assert!((product / computation - 1.0).abs() < 1e-9, "{product} {computation}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ macro_rules! functions {
 
 mod calls;
 mod collectives;
+mod counters;
 mod messages;
 mod numbers;
 mod openmp;
@@ -107,6 +108,10 @@ pub(crate) const RULES: &[Rule] = rules! {
         collectives::algorithm;
     "communication": Program, "the communication efficiency", collectives::communication;
     "memory": Program, "the ratio of the largest to the average", messages::memory;
+    "memory-bound": Program, "the instructions per cycle outside MPI (gyan report --machine)",
+        counters::memory_bound;
+    "different-clocks": System, "the cycles a second of each rank (gyan report --machine)",
+        counters::different_clocks;
     "leak": Program, "objects made, minus objects freed", program::leak;
     "without-dynamic-rules": Run, "the time of the function; the number of messages that it sends",
         settings::without_dynamic_rules;

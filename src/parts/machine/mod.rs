@@ -217,6 +217,13 @@ const USED: &[(&str, &str)] = &[
     ("major_faults", "page faults that read"),
     ("peak_memory_bytes", "peak memory"),
     ("memory_limit_bytes", "limit of memory"),
+    ("useful_instructions", "instructions outside MPI"),
+    ("useful_cycles", "cycles outside MPI"),
+    ("useful_ipc", "instructions per cycle outside MPI"),
+    ("useful_misses_per_1000", "cache misses per 1000 of these instructions"),
+    ("ipc", "instructions per cycle"),
+    ("frequency_hz", "cycles a second on a processor"),
+    ("counted_share", "part of the time that was counted"),
 ];
 
 fn used(resources: &ResourcesSummary) -> Section<'_> {
@@ -228,10 +235,11 @@ fn used(resources: &ResourcesSummary) -> Section<'_> {
     let rows = rows.collect();
     let about =
         "from MPI_Init to the end, of all threads of a rank; peak memory since the program began";
-    Section {
-        title: "What ranks used".into(),
-        columns: columns(["OF A RANK"]),
-        rows,
-        notes: vec![about.into()],
-    }
+    let mut notes: Vec<Value> = vec![about.into()];
+    let of_counters =
+        "instructions, cycles and cache misses: in the program, of the thread that initialised MPI";
+    notes.extend(resources.ipc.as_ref().map(|_| of_counters.into()));
+    let absent = resources.counters_absent.as_ref();
+    notes.extend(absent.map(|why| line!["no instructions and cycles: ", why]));
+    Section { title: "What ranks used".into(), columns: columns(["OF A RANK"]), rows, notes }
 }

@@ -237,6 +237,9 @@ settings! {
     /// for them
     GYAN_MACHINE ("on") machine: bool = true, switch;
 
+    /// `off`: the processor is not asked how many instructions, cycles and cache misses it counts
+    GYAN_COUNTERS ("on") counters: bool = true, switch;
+
     /// `warnings`: without the line at the end that names the run directory; `none`: nothing on stderr at all
     GYAN_NOTICES ("all") notices: Notices = Notices::All, choice;
 

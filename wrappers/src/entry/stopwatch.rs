@@ -14,6 +14,7 @@ use crate::observe::recording;
 use crate::observe::waiting::Due;
 use crate::run;
 use crate::sys::clock;
+use crate::sys::counters::{self, Each};
 
 /// One in this many timed calls of a function is used to measure the work after a call.
 const MEASURED_EVERY: u64 = 16;
@@ -28,6 +29,8 @@ pub(crate) struct Stopwatch {
     /// The call is timed by all ranks.
     due: Option<Due>,
     begun: u64,
+    /// What the processor had counted just before, if that can be read.
+    counted: Option<Each>,
     /// Of one of several threads.
     together: Option<InTimedCall>,
 }
@@ -47,6 +50,7 @@ impl Stopwatch {
         if !chosen && due.is_none() {
             return None;
         }
+        let mut counted = counters::now();
         let mut begun = clock::now();
         recording::opens(begun);
         if let Some(ledger) = ledger.filter(|_| chosen) {
@@ -54,10 +58,11 @@ impl Stopwatch {
             // Skip if the previous call warmed up for this measurement.
             if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
                 begun = look(samples, begun);
+                counted = None;
             }
         }
         let together = (!scope.is_alone()).then(|| InTimedCall::enter(begun));
-        Some(Stopwatch { ledger, chosen, function, due, begun, together })
+        Some(Stopwatch { ledger, chosen, function, due, begun, counted, together })
     }
 
     /// The call has returned, to `caller` in the program, if that is known (else 0).
@@ -67,8 +72,9 @@ impl Stopwatch {
         caller: usize,
         succeeded: bool,
     ) -> Option<Noted> {
-        let Stopwatch { ledger, chosen, function, due, begun, together } = stopwatch?;
+        let Stopwatch { ledger, chosen, function, due, begun, counted, together } = stopwatch?;
         let ended = clock::now();
+        counters::called(counted, ended.saturating_sub(begun));
         drop(together);
         let noted = ledger.and_then(|ledger| {
             let timed = if chosen {

@@ -41,6 +41,7 @@ use crate::run::cvars::{self, Recorded};
 use crate::run::listing;
 use crate::sys::alloc;
 use crate::sys::clock;
+use crate::sys::counters;
 use crate::sys::guard;
 use crate::sys::notice;
 use crate::sys::resources::Usage;
@@ -212,6 +213,9 @@ impl Beginning {
             Start::Session(_) => (true, "unknown"),
         };
         clock::calibrate(self.clock);
+        if config.counters {
+            counters::begin();
+        }
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
@@ -285,7 +289,7 @@ impl Beginning {
         }
         gate::open(threaded);
         let measuring = Instant::now();
-        budget().learn(costs());
+        budget().learn(counters::forgetting(costs));
         run.begin_keeping(threaded);
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {

@@ -369,6 +369,9 @@ impl Run {
         let ends = end.how != Ending::Running;
         let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
+        let init = calls.iter().filter(|call| call.name.starts_with("MPI_Init"));
+        // The counters begin after it.
+        let since_init_s = (time_s - init.filter_map(|call| call.time_s).sum::<f64>()).max(0.0);
         let threads = ledger::threads();
         let wall_s = (threads > 1).then(|| in_mpi_together(time.total, elapsed_s)).flatten();
         let in_mpi = InMpi {
@@ -412,7 +415,7 @@ impl Run {
             series: self.earlier.series.clone(),
             watch,
             machine: self.surroundings.machine(),
-            resources: Some(self.surroundings.resources()),
+            resources: Some(self.surroundings.resources(since_init_s)),
             sites,
             openmp: openmp::described(elapsed_s - self.overhead.start_s(), time.total),
             waiting: waiting::described(),

@@ -8,10 +8,12 @@
 
 use std::path::Path;
 
-use gyan_results::{Machine, Resources};
+use gyan_results::{Counters, CountsInMpi, Machine, Resources};
 
 use crate::delivery::job;
 use crate::mpi::libraries::transports;
+use crate::sys::clock;
+use crate::sys::counters::{self, Total};
 use crate::sys::resources::{Allowed, Usage};
 use crate::sys::topology;
 
@@ -47,7 +49,28 @@ impl Surroundings {
         self.machine.clone()
     }
 
-    pub(super) fn resources(&self) -> Resources {
-        self.allowed.resources()
+    /// `in_mpi_s`: seconds in MPI since it was initialised.
+    pub(super) fn resources(&self, in_mpi_s: f64) -> Resources {
+        let (counters, counters_absent) = match counters::total() {
+            Some(Ok(total)) => (Some(counted(total, in_mpi_s)), None),
+            Some(Err(why)) => (None, Some(why)),
+            None => (None, None),
+        };
+        Resources { counters, counters_absent, ..self.allowed.resources() }
+    }
+}
+
+/// Of the calls only those that were timed were counted, and they stand for the others by the time that these take.
+fn counted(total: Total, in_mpi_s: f64) -> Counters {
+    let in_mpi = counters::in_calls().map(|(counts, ticks)| {
+        let read_s = clock::seconds(ticks as f64);
+        let all_s = in_mpi_s.max(read_s);
+        CountsInMpi { counts: counts.scaled(all_s / read_s), read_share: read_s / all_s }
+    });
+    Counters {
+        total: total.counts,
+        in_mpi,
+        processor_s: total.processor_s(),
+        counted_share: total.counted_share(),
     }
 }

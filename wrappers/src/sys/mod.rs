@@ -8,6 +8,7 @@ pub(crate) mod cancellation;
 pub(crate) mod cells;
 pub(crate) mod cgroups;
 pub(crate) mod clock;
+pub(crate) mod counters;
 pub(crate) mod crash;
 pub(crate) mod elf_objects;
 pub(crate) mod elf_symbols;

@@ -99,6 +99,8 @@ impl Allowed {
             major_faults: now.major_faults.saturating_sub(start.major_faults),
             peak_memory_bytes: now.peak_memory_bytes,
             start_peak_memory_bytes: start.peak_memory_bytes,
+            counters: None,
+            counters_absent: None,
         }
     }
 }
