@@ -26,6 +26,7 @@ mod diagnosis;
 mod difference;
 mod figures;
 mod findings;
+mod host_counters;
 mod hosts;
 mod job;
 mod judgement;
@@ -98,6 +99,9 @@ pub use difference::{
 pub use figures::Figure;
 pub use findings::{
     Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding, PhaseEfficiencies,
+};
+pub use host_counters::{
+    EnergyKind, HostCounters, HostCountersSummary, NetworkCount, NetworkCountKind, PartEnergy,
 };
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};

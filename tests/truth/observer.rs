@@ -316,6 +316,7 @@ fn described(
         series: None,
         watch: None,
         machine: None,
+        host_counters: None,
         resources: Some(resources(program, rank, of_rank)),
         sites: None,
         waiting: waiting::described(),

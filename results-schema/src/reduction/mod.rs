@@ -219,6 +219,7 @@ impl JobReduction {
             series: _,
             watch,
             machine: _,
+            host_counters: _,
             resources,
             sites,
             waiting,
@@ -369,6 +370,7 @@ impl JobReduction {
         let peers = peers.finish(&hosts);
         let machines = machines.finish();
         let placements = placements(&hosts, &machines);
+        let host_counters = hosts::counters(&hosts);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         let mut waited = WaitsOfRanks::default();
@@ -410,6 +412,7 @@ impl JobReduction {
             watches: watches.finish(),
             machines,
             placements,
+            host_counters,
             resources: resources.and_then(|resources| resources.finish(Absent::default())),
             sites: sites.finish(),
             messages: messages.into_iter().map(|(source, one)| one.finish(source)).collect(),

@@ -364,6 +364,7 @@ impl Run {
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let ends = end.how != Ending::Running;
+        let host_counters = ends.then(|| self.host_counters()).flatten();
         let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
         let threads = ledger::threads();
@@ -409,6 +410,7 @@ impl Run {
             series: self.earlier.series.clone(),
             watch,
             machine: self.surroundings.machine(),
+            host_counters,
             resources: Some(self.surroundings.resources()),
             sites,
             waiting: waiting::described(),
