@@ -393,9 +393,7 @@ impl JobReduction {
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
             run_s: run_s.finish(),
-            useful_s: useful_s
-                .and_then(|useful| useful.finish())
-                .filter(|useful| useful.ranks == reduced),
+            useful_s: useful_s.and_then(|of| of.finish()).filter(|of| of.ranks == reduced),
             ideal_s,
             ideal_error_s,
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),

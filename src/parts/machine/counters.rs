@@ -1,8 +1,7 @@
 //! What the hosts counted while the ranks ran: energy, and what their network interfaces had to do.
 
 use gyan_results::{
-    EnergyKind, HostCountersSummary, NetworkCount, NetworkCountKind, Number, PartEnergy, Summary,
-    Unit,
+    EnergyKind, HostCountersSummary, NetworkCount, NetworkCountKind, Number, Summary, Unit,
 };
 
 use crate::document::limits::{first_rows, more_rows, some_of};
@@ -37,18 +36,15 @@ pub(super) fn sections(summary: &Summary, all: bool) -> impl Iterator<Item = Sec
 }
 
 fn energy(hosts: &[HostCountersSummary], all: bool) -> Option<Section<'_>> {
-    let of_host = |of: &'_ HostCountersSummary| {
-        let row = |part: &'_ PartEnergy| (of.clone(), part.clone());
-        of.counters.energy.iter().map(row).collect::<Vec<_>>()
-    };
-    let (shown, cut_off) = first_rows(hosts.iter().flat_map(of_host).collect(), all);
-    let row = |(of, part): (HostCountersSummary, PartEnergy)| {
+    let parts = hosts.iter().flat_map(|of| of.counters.energy.iter().map(move |part| (of, part)));
+    let (shown, cut_off) = first_rows(parts.collect(), all);
+    let rows = shown.into_iter().map(|(of, part)| {
         let counted_s = of.counters.counted_s;
         let watts = (counted_s > 0.0).then(|| Unit::Count.double(part.energy_j / counted_s));
         let in_mpi = of.in_mpi_share.map(|share| Unit::Count.double(share * part.energy_j));
-        row![of.host, part.part, Unit::Count.double(part.energy_j), watts, in_mpi]
-    };
-    let rows: Vec<_> = shown.into_iter().map(row).collect();
+        row![&of.host, &part.part, Unit::Count.double(part.energy_j), watts, in_mpi]
+    });
+    let rows: Vec<_> = rows.collect();
     let is_known = !rows.is_empty();
     let mut notes = more_rows(cut_off);
     notes.extend(is_known.then(|| ABOUT_ENERGY.into()));
@@ -79,26 +75,23 @@ fn has_platform(of: &HostCountersSummary) -> bool {
 
 fn network(hosts: &[HostCountersSummary], all: bool) -> Option<Section<'_>> {
     // Packets say little without the bytes; what went wrong is always shown.
-    let is_shown = |of: &&NetworkCount| {
+    let is_shown = |of: &NetworkCount| {
         use NetworkCountKind::{ReceivedPackets, SentPackets};
         all || !matches!(of.kind, SentPackets | ReceivedPackets)
     };
-    let of_host = |of: &'_ HostCountersSummary| {
-        let row = |count: &NetworkCount| (of.host.clone(), count.clone());
-        of.counters.network.iter().filter(is_shown).map(row).collect::<Vec<_>>()
-    };
-    let mut counts: Vec<_> = hosts.iter().flat_map(of_host).collect();
+    let counts = hosts.iter().flat_map(|of| of.counters.network.iter().map(move |one| (of, one)));
+    let mut counts: Vec<_> = counts.filter(|(_, count)| is_shown(count)).collect();
     if counts.is_empty() {
         return None;
     }
     counts.sort_by_key(|(_, count)| !count.kind.is_trouble());
     let (shown, cut_off) = first_rows(counts, all);
-    let row = |(host, count): (String, NetworkCount)| {
+    let rows = shown.into_iter().map(|(of, count)| {
         let unit = if count.kind.is_in_bytes() { Unit::Bytes } else { Unit::Count };
         let value = unit.amount(Number::Integer(count.value.into()));
-        row![host, count.interface, count.kind.words(), value, count.counter]
-    };
-    let rows = shown.into_iter().map(row).collect();
+        row![&of.host, &count.interface, count.kind.words(), value, count.counter.as_str()]
+    });
+    let rows = rows.collect();
     let mut columns = texts(["HOST", "INTERFACE", "WHAT"]);
     columns.extend(numbers(["NUMBER"]));
     columns.extend(texts(["COUNTER"]));
