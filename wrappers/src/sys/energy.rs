@@ -204,7 +204,7 @@ mod tests {
         let energy: Vec<_> =
             meter.energy().into_iter().map(|of| (of.part, of.kind, of.energy_j)).collect();
         let expected = [
-            ("package-0", EnergyKind::Processor, 65532.610987 - 1.0 + 2.0),
+            ("package-0", EnergyKind::Processor, 65_532.610_987 - 1.0 + 2.0),
             ("package-0 dram", EnergyKind::Memory, 3.0),
             ("package-1", EnergyKind::Processor, 5.0),
             ("psys", EnergyKind::Platform, 10.0),

@@ -252,14 +252,12 @@ impl Keeper {
         let counted = socket
             .send(&ToKeeper::HostCounters, None, until)
             .and_then(|()| socket.receive_text(None, Some(until)));
-        match counted {
-            Ok(text) => serde_json::from_slice(&text?).ok()?,
-            Err(_) => {
-                // A late answer would be taken for that to the next question.
-                self.socket = None;
-                None
-            }
-        }
+        let Ok(text) = counted else {
+            // A late answer would be taken for that to the next question.
+            self.socket = None;
+            return None;
+        };
+        serde_json::from_slice(&text?).ok()?
     }
 
     /// The rank no longer needs the keeper: its profile is written, or will not be.
