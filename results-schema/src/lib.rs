@@ -27,6 +27,7 @@ mod diagnosis;
 mod difference;
 mod figures;
 mod findings;
+mod host_counters;
 mod hosts;
 mod job;
 mod judgement;
@@ -102,6 +103,9 @@ pub use figures::Figure;
 pub use findings::{
     Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding,
     HybridEfficiencies, PhaseEfficiencies,
+};
+pub use host_counters::{
+    EnergyKind, HostCounters, HostCountersSummary, NetworkCount, NetworkCountKind, PartEnergy,
 };
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Call, Clock, Coverage, CvarSetting, End, EventCount, InMpi, Job, Knob, Machine, MessageTimes,
-    Messages, Mpi, ObjectsMade, OpenMp, Overhead, Peers, Phase, Pvar, Resources, Series, Sites,
-    Tool, Waiting, Watch,
+    Call, Clock, Coverage, CvarSetting, End, EventCount, HostCounters, InMpi, Job, Knob, Machine,
+    MessageTimes, Messages, Mpi, ObjectsMade, OpenMp, Overhead, Peers, Phase, Pvar, Resources,
+    Series, Sites, Tool, Waiting, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -62,6 +62,9 @@ pub struct RankProfile {
     /// The description of the host; none unless the rank is the first on it, or with `GYAN_MACHINE=off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
+    /// What the counters of the host counted while the rank ran; none unless the rank is the first on it, and at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_counters: Option<HostCounters>,
     /// The part of the host that the rank may use, and what it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

@@ -190,6 +190,7 @@ fn lists(summary: &mut Summary, most: usize) {
     summary.ranks.ended_badly.truncate(most);
     summary.machines.truncate(most);
     summary.machines.iter_mut().for_each(|machine| machine.hosts.truncate(most));
+    summary.host_counters.truncate(most);
     summary.placements.truncate(most);
     summary.placements.iter_mut().for_each(|placement| placement.hosts.truncate(most));
     summary.knobs.clear();

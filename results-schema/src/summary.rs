@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BadEnding, CallSummary, Clock, CoverageSummary, CriticalPath, CvarSetting, Efficiencies,
-    EventSummary, Finding, HostDifference, HostSummary, InMpiSummary, Job, Knob, MachineSummary,
-    MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary, OpenMpSummary,
-    OverheadSummary, PhaseSummary, PlacementSummary, PvarSummary, ResourcesSummary, SamplesSummary,
-    SitesSummary, Statistic, Tool, TrafficSummary, WaitingSummary, WatchSummary, only_starts,
+    EventSummary, Finding, HostCountersSummary, HostDifference, HostSummary, InMpiSummary, Job,
+    Knob, MachineSummary, MessageWaitingSummary, MessagesSummary, Mpi, ObjectsMadeSummary,
+    OpenMpSummary, OverheadSummary, PhaseSummary, PlacementSummary, PvarSummary, ResourcesSummary,
+    SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary, WaitingSummary, WatchSummary,
+    only_starts,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -93,6 +94,9 @@ pub struct Summary {
     /// How the ranks of each host share its processors; one row for hosts that agree in this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placements: Vec<PlacementSummary>,
+    /// What the counters of each host counted while the ranks ran: energy and network; hosts without any are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_counters: Vec<HostCountersSummary>,
     /// What the ranks used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesSummary>,
@@ -133,6 +137,25 @@ impl Summary {
     #[must_use]
     pub fn rank_times_s(&self) -> Option<&Statistic> {
         self.run_s.as_ref().or(self.elapsed_s.as_ref())
+    }
+
+    /// Joules that the hosts took while the ranks ran; none unless each host counts them.
+    #[must_use]
+    pub fn energy_j(&self) -> Option<f64> {
+        self.of_energies(|_| Some(1.0))
+    }
+
+    /// About how many of these joules they took while their ranks were in MPI: each host counts by the share of the time
+    /// that its ranks spent there.
+    #[must_use]
+    pub fn energy_in_mpi_j(&self) -> Option<f64> {
+        self.of_energies(|of| of.in_mpi_share)
+    }
+
+    fn of_energies(&self, part: impl Fn(&HostCountersSummary) -> Option<f64>) -> Option<f64> {
+        let of = |of: &HostCountersSummary| Some(part(of)? * of.counters.energy_j()?);
+        let is_complete = !self.hosts.is_empty() && self.host_counters.len() == self.hosts.len();
+        is_complete.then(|| self.host_counters.iter().map(of).sum()).flatten()
     }
 
     /// Seconds that the run took: those of its slowest rank, without the start of gyan where that is known.

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    Cgroup, Counters, Counts, CountsInMpi, Machine, Network, PlacementSummary, RankProfile,
-    Resources, Summary, Transport, rank_file_name, read_rank,
+    Cgroup, Counters, Counts, CountsInMpi, EnergyKind, HostCounters, Machine, Network,
+    NetworkCount, NetworkCountKind, PartEnergy, PlacementSummary, RankProfile, Resources, Summary,
+    Transport, rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
@@ -22,7 +23,7 @@ fn job(hosts: u32, change: impl Fn(u32, u32, &mut RankProfile)) -> TempDir {
     let here = TempDir::new().unwrap();
     for rank in 0..RANKS * hosts {
         let (host, local) = (rank / RANKS, rank % RANKS);
-        let mut profile = read_rank(&root().join(RUNNING).join(rank_file_name(local))).unwrap();
+        let mut profile = profile_of(local);
         (profile.rank, profile.size) = (rank, RANKS * hosts);
         profile.host = format!("n{host}");
         profile.machine = (local == 0).then(machine);
@@ -32,6 +33,10 @@ fn job(hosts: u32, change: impl Fn(u32, u32, &mut RankProfile)) -> TempDir {
         fs::write(here.path().join(rank_file_name(rank)), text).unwrap();
     }
     here
+}
+
+fn profile_of(rank: u32) -> RankProfile {
+    read_rank(&root().join(RUNNING).join(rank_file_name(rank))).unwrap()
 }
 
 /// Four cores with two threads each.
@@ -85,6 +90,79 @@ fn counters(rank: u64) -> Counters {
     };
     let in_mpi = Some(CountsInMpi { counts: total.scaled(0.2), read_share: 0.5 });
     Counters { total, in_mpi, processor_s: 10.0, counted_share: 1.0 }
+}
+
+/// A host with a package, and a network on which a packet was lost now and then.
+fn host_counters() -> HostCounters {
+    let part = |part: &str, kind, energy_j| PartEnergy { part: part.to_owned(), kind, energy_j };
+    let count = |interface: &str, counter: &str, kind, value| NetworkCount {
+        interface: interface.to_owned(),
+        counter: counter.to_owned(),
+        kind,
+        value,
+    };
+    HostCounters {
+        counted_s: 10.0,
+        energy: vec![
+            part("package-0", EnergyKind::Processor, 2500.0),
+            part("package-0 dram", EnergyKind::Memory, 500.0),
+            part("psys", EnergyKind::Platform, 4000.0),
+        ],
+        no_energy: None,
+        network: vec![
+            count("mlx5_0", "port_xmit_data", NetworkCountKind::SentBytes, 3 << 30),
+            count("TCP", "OutSegs", NetworkCountKind::SentPackets, 1000),
+            count("TCP", "RetransSegs", NetworkCountKind::Retries, 12),
+        ],
+    }
+}
+
+#[test]
+fn the_energy_and_the_network_of_a_host_are_told_as_in_the_golden_reports() {
+    let job = job(2, |_, local, profile| {
+        profile.host_counters = (local == 0).then(host_counters);
+    });
+    for (name, options) in [
+        ("host-counters.txt", &["--machine"][..]),
+        ("host-counters-all.txt", &["--machine", "--all"]),
+        ("host-counters.csv", &["--machine", "--format", "csv"]),
+        ("host-counters.json", &["--machine", "--format", "json"]),
+    ] {
+        let outcome = report(job.path(), options);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        is_golden(name, &outcome.stdout);
+    }
+    let first = report(job.path(), &[]).stdout;
+    let line = "energy: 6 kJ, about 22.2 % of it while ranks were in MPI (--machine)";
+    assert!(first.contains(line), "{first}");
+    // Without the platform, in which the others are: 3 kJ on each host.
+    let summary = summary(job.path());
+    assert_eq!(summary.energy_j(), Some(6000.0));
+    let share = |of: u32| {
+        let of = profile_of(of).in_mpi.unwrap().share;
+        of / f64::from(RANKS)
+    };
+    let in_mpi: f64 = (0..RANKS).map(share).sum();
+    assert!((summary.energy_in_mpi_j().unwrap() - 6000.0 * in_mpi).abs() < 1e-6);
+}
+
+#[test]
+fn the_energy_of_a_run_is_known_only_with_that_of_each_host() {
+    let none = |host: u32| {
+        let no_energy = Some("/sys/class/powercap/x may be read by root only".to_owned());
+        let one = HostCounters { energy: Vec::new(), no_energy, ..host_counters() };
+        if host == 0 { host_counters() } else { one }
+    };
+    let job = job(2, |host, local, profile| {
+        profile.host_counters = (local == 0).then(|| none(host));
+    });
+    assert_eq!(summary(job.path()).energy_j(), None);
+    let told = report(job.path(), &["--machine"]).stdout;
+    assert!(
+        told.contains("not known of n1: /sys/class/powercap/x may be read by root only"),
+        "{told}"
+    );
+    assert!(!report(job.path(), &[]).stdout.contains("energy"));
 }
 
 /// On n2 ranks share two processors, on n3 all of them are bound to one core.

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::json;
 use super::machine::PlacementReduction;
 use crate::hosts::{HostStatistic, HostSummary};
 use crate::merge::{Lowest, merge_fields};
 use crate::queues::{Quantity, sampled_length};
 use crate::ranges::Ranges;
-use crate::{Number, RankProfile, Statistics};
+use crate::{HostCounters, HostCountersSummary, Number, RankProfile, Statistics};
 
 /// By name.
 pub(super) type Hosts = BTreeMap<String, HostReduction>;
@@ -23,10 +24,13 @@ pub(super) struct HostReduction {
     unexpected_length: Statistics,
     posted_length: Statistics,
     pub(super) placement: PlacementReduction,
+    /// Of the lowest rank that has them.
+    #[serde(with = "json")]
+    counters: Option<Lowest<HostCounters>>,
 }
 
 merge_fields! {
-    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length, placement }
+    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length, placement, counters }
 }
 
 impl HostReduction {
@@ -42,6 +46,7 @@ impl HostReduction {
             unexpected_length: of(sampled_length(profile, Quantity::UnexpectedLength)),
             posted_length: of(sampled_length(profile, Quantity::PostedLength)),
             placement: PlacementReduction::of(profile),
+            counters: profile.host_counters.clone().map(|said| Lowest { rank, said }),
         }
     }
 
@@ -57,6 +62,7 @@ impl HostReduction {
             unexpected_length,
             posted_length,
             placement: _,
+            counters: _,
         } = self;
         let number = |statistics: Statistics| statistics.finish().as_ref().map(HostStatistic::of);
         HostSummary {
@@ -71,4 +77,14 @@ impl HostReduction {
 
 pub(super) fn finish(hosts: Hosts) -> Vec<HostSummary> {
     hosts.into_iter().map(|(name, host)| host.finish(name)).collect()
+}
+
+/// The counters of the hosts that have any.
+pub(super) fn counters(hosts: &Hosts) -> Vec<HostCountersSummary> {
+    let counted = |(name, host): (&String, &HostReduction)| {
+        let counters = host.counters.as_ref()?.said.clone();
+        let in_mpi_share = host.in_mpi.clone().finish().map(|share| share.avg);
+        Some(HostCountersSummary { host: name.clone(), in_mpi_share, counters })
+    };
+    hosts.iter().filter_map(counted).collect()
 }

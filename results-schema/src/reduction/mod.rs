@@ -222,6 +222,7 @@ impl JobReduction {
             series: _,
             watch,
             machine: _,
+            host_counters: _,
             resources,
             sites,
             openmp,
@@ -375,6 +376,7 @@ impl JobReduction {
         let peers = peers.finish(&hosts);
         let machines = machines.finish();
         let placements = placements(&hosts, &machines);
+        let host_counters = hosts::counters(&hosts);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         let mut waited = WaitsOfRanks::default();
@@ -414,6 +416,7 @@ impl JobReduction {
             watches: watches.finish(),
             machines,
             placements,
+            host_counters,
             resources: resources.and_then(|resources| resources.finish(Absent::default())),
             sites: sites.finish(),
             openmp: openmp.finish(),

@@ -57,6 +57,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         series: None,
         watch: None,
         machine: None,
+        host_counters: None,
         resources: None,
         sites: None,
         openmp: None,

@@ -198,6 +198,10 @@ impl Gathered {
             let key = NumberKey::new(NumberGroup::Resources, name);
             self.put(key, unit.symbol(), NumberKind::Measurement, statistic.avg);
         }
+        if let Some(energy_j) = summary.energy_j() {
+            let key = NumberKey::new(NumberGroup::Resources, "energy of the hosts");
+            self.put(key, "J", NumberKind::Measurement, energy_j);
+        }
     }
 }
 

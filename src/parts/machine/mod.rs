@@ -1,5 +1,6 @@
 //! What the ranks ran on: the hosts, how ranks share them, and what the ranks used.
 
+mod counters;
 pub(super) mod rows;
 
 use gyan_results::{
@@ -13,14 +14,15 @@ use crate::document::{Document, Presentation, Section, Value, View, numbers, plu
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
+pub(super) use counters::energy_line;
 use rows::{Machines, rows};
 
 /// What the ranks ran on.
 pub(super) const MACHINE: Part = Part {
     option: Some(PartOption::new(
         "machine",
-        "What the ranks ran on: hosts, processors that ranks may use and share, networks, and \
-         the time and memory that the ranks used",
+        "What the ranks ran on: hosts, processors that ranks may use and share, networks, the \
+         time and memory that the ranks used, and the energy that the hosts took",
         show,
     )),
     table: Some(SummaryTable::new::<rows::MachineFact>(
@@ -50,6 +52,7 @@ pub(super) fn view(summary: &Summary, all: bool) -> View<'_> {
         last.notes.extend(more_rows(cut_off));
     }
     sections.extend(summary.resources.as_ref().map(used));
+    sections.extend(counters::sections(summary, all));
     View { title: title(summary), subtitle: vec![library_and_job(summary)], sections }
 }
 

@@ -1,7 +1,8 @@
 //! Facts about the hosts and what the ranks used, one row each.
 
 use gyan_results::{
-    MachineSummary, Number, PlacementSummary, ResourcesSummary, Statistic, Summary,
+    HostCountersSummary, MachineSummary, Number, PlacementSummary, ResourcesSummary, Statistic,
+    Summary,
 };
 use serde::Serialize;
 
@@ -14,15 +15,16 @@ use crate::document::{Data, Value};
 pub(crate) struct Machines<'a> {
     pub(crate) machines: &'a [MachineSummary],
     pub(crate) placements: &'a [PlacementSummary],
+    pub(crate) host_counters: &'a [HostCountersSummary],
     pub(crate) resources: Option<&'a ResourcesSummary>,
 }
 
 impl Machines<'_> {
     pub(super) fn new(summary: &Summary) -> Option<Machines<'_>> {
-        let Summary { machines, placements, resources, .. } = summary;
+        let Summary { machines, placements, host_counters, resources, .. } = summary;
         let resources = resources.as_ref();
         let is_known = !machines.is_empty() || !placements.is_empty() || resources.is_some();
-        is_known.then_some(Machines { machines, placements, resources })
+        is_known.then_some(Machines { machines, placements, host_counters, resources })
     }
 }
 
@@ -35,6 +37,7 @@ pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
         let about = PlacementSummary { hosts: Vec::new(), ..of.clone() };
         of.hosts.iter().flat_map(move |host| facts("placement", host, &about))
     });
+    let counters = machines.host_counters.iter().flat_map(counters);
     let resources = machines.resources.into_iter().flat_map(ResourcesSummary::measures);
     let resources = resources.map(|(measure, _, of)| MachineFact {
         kind: "resources",
@@ -42,7 +45,7 @@ pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
         statistic: Some(of),
         ..MachineFact::default()
     });
-    Data::new(hosts.chain(placements).chain(resources))
+    Data::new(hosts.chain(placements).chain(counters).chain(resources))
 }
 
 /// A fact about a host, or a number over the ranks.
@@ -57,7 +60,7 @@ pub(super) struct MachineFact<'a> {
 }
 
 columns! { of in MachineFact<'_>;
-    /// machine, placement of ranks, or resources of a rank
+    /// machine, placement of ranks, energy and network of a host, or resources of a rank
     required(kind: Text) => of.kind,
     /// host; null for all of them; hosts that are alike have a row each
     column(host: Text) => of.host,
@@ -79,6 +82,33 @@ columns! { of in MachineFact<'_>;
     column(max_rank: Integer) => of.statistic.map(|of| Value::Rank(of.max_rank)),
     /// standard deviation over the ranks
     column(stddev: Double) => of.statistic.map(|of| of.stddev),
+}
+
+/// Each part whose energy is counted, and each counter of an interface, in a row.
+fn counters(of: &HostCountersSummary) -> impl Iterator<Item = MachineFact<'_>> {
+    let fact = |kind, measure, text, number| MachineFact {
+        kind,
+        host: Some(of.host.as_str()),
+        measure,
+        text,
+        number,
+        statistic: None,
+    };
+    let energy = of.counters.energy.iter().map(move |of| {
+        fact(
+            "energy",
+            "energy_j".to_owned(),
+            Some(of.part.clone()),
+            Some(Number::Double(of.energy_j)),
+        )
+    });
+    let why_none = of.counters.no_energy.clone();
+    let why_none = why_none.map(|why| fact("energy", "no_energy".to_owned(), Some(why), None));
+    let network = of.counters.network.iter().map(move |of| {
+        let number = Some(Number::Integer(of.value.into()));
+        fact("network", of.counter.clone(), Some(of.interface.clone()), number)
+    });
+    energy.chain(why_none).chain(network)
 }
 
 /// Each field of a struct in a row; the elements of a list in one each.

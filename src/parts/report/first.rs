@@ -4,9 +4,9 @@ use gyan_results::{InMpiSummary, Quantity, QueueRow, Summary, TrafficKind, Unit}
 
 use crate::document::value::{Amount, InUnit, bytes, integer, line, seconds, share};
 use crate::document::{Value, plural};
-use crate::parts::hosts;
 use crate::parts::sites::places;
 use crate::parts::time::{by_time, part_of_run, seconds_in};
+use crate::parts::{hosts, machine};
 use crate::symbols::sites::CallSites;
 
 /// A function with this share of the time in MPI has nearly all of it.
@@ -66,7 +66,13 @@ pub(crate) fn lines<'a>(
     rows: &[QueueRow],
     eager: Option<(f64, f64)>,
 ) -> impl Iterator<Item = Value<'a>> {
-    let lines = [messages(summary, eager), queues(rows), coverage(summary), Some(gyan(summary))];
+    let lines = [
+        messages(summary, eager),
+        queues(rows),
+        machine::energy_line(summary),
+        coverage(summary),
+        Some(gyan(summary)),
+    ];
     lines.into_iter().flatten()
 }
 

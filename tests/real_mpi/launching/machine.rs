@@ -4,9 +4,14 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_results::{Ending, Machine, Ranges, RankProfile, Resources, Summary};
+use gyan_results::{
+    Ending, HostCounters, Machine, NetworkCountKind, Ranges, RankProfile, Resources, Summary,
+};
+use tempfile::TempDir;
 
-use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, gyan, lives, run};
+use crate::common::{
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, gyan, libgyan, lives, profiles, run,
+};
 
 /// Binds each rank to one of the processors in the first argument, in turn, and executes the other arguments.
 const BOUND: &str = "set -- $@; list=$1; shift; for rank in $OMPI_COMM_WORLD_RANK $PMI_RANK $PMIX_RANK; do \
@@ -144,5 +149,69 @@ fn a_killed_rank_leaves_what_it_used() {
         assert!(!resources.processors.is_empty(), "{resources:?}");
         assert!(resources.peak_memory_bytes > 1 << 20, "{resources:?}");
         assert_eq!(profile.machine.is_some(), profile.rank == 0);
+    }
+}
+
+/// The counters of the host, which only its first rank has.
+fn counters(ranks: &[RankProfile]) -> &HostCounters {
+    let mut all = ranks.iter().filter_map(|rank| rank.host_counters.as_ref());
+    let counters = all.next().unwrap();
+    assert!(all.next().is_none(), "only the first rank of a host has them");
+    counters
+}
+
+/// The name of a counter and its number, as `nstat` of iproute2 prints them.
+fn of_nstat(text: &str, name: &str) -> u64 {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// In a network of its own nothing else sends. Its queue is so short that it drops packets. What `mpirun` sends before
+/// `MPI_Init` and after `MPI_Finalize` is little.
+#[test]
+fn segments_that_a_lossy_network_makes_tcp_send_again_are_those_that_nstat_counts() {
+    const LOSSY: &str = "ip link set lo up mtu 1500 && \
+                         tc qdisc add dev lo root tbf rate 200mbit burst 10k limit 10k || exit 1; \
+                         \"$@\"; code=$?; nstat -asz TcpRetransSegs TcpOutSegs >&2; exit $code";
+    let front = ["unshare", "--net", "sh", "-c", LOSSY, "sh"].map(str::to_owned);
+    let try_out = run(&mut command(&[&front[..], &["true".into()]].concat()));
+    if try_out.code != 0 {
+        eprintln!("skipped: a lossy network for a process takes root and tc: {}", try_out.stderr);
+        return;
+    }
+    let here = TempDir::new().unwrap();
+    let mut words = OPENMPI.mpirun_after(&front, 2);
+    let program = OPENMPI.program("halo_exchange").display().to_string();
+    words.extend([program, "1200".into(), "300".into()]);
+    let mut sending = command(&words);
+    sending.env("GYAN_OUTPUT", here.path()).env("LD_PRELOAD", libgyan());
+    sending.env("OMPI_MCA_btl", "tcp,self").env("OMPI_MCA_btl_tcp_if_include", "lo");
+    let outcome = run(&mut sending);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let ranks = profiles(here.path(), 2);
+    let counters = counters(&ranks);
+    for (name, kind) in [
+        ("TcpRetransSegs", NetworkCountKind::Retries),
+        ("TcpOutSegs", NetworkCountKind::SentPackets),
+    ] {
+        let (found, all) = (counters.count("TCP", kind), of_nstat(&outcome.stderr, name));
+        assert!(found > 0 && found <= all && found * 10 >= all * 8, "{name}: {found} of {all}");
+    }
+}
+
+#[test]
+fn only_the_first_rank_of_a_host_says_what_that_counted_and_none_where_it_is_not_wanted() {
+    let program = MPICH.program("receives");
+    let run = |settings: &[(&str, &str)]| {
+        let run = Profiled::preloaded(MPICH, 2, &program, &[], settings);
+        profiles(&run.directory, 2)
+    };
+    let ranks = run(&[]);
+    let counters = counters(&ranks);
+    assert!(counters.counted_s > 0.0);
+    // Either there are joules, or it is said why not.
+    assert_ne!(counters.energy.is_empty(), counters.no_energy.is_none());
+    for off in [("GYAN_MACHINE", "off"), ("GYAN_KEEPER", "off")] {
+        assert!(run(&[off]).iter().all(|rank| rank.host_counters.is_none()), "{off:?}");
     }
 }

@@ -233,7 +233,7 @@ settings! {
     /// `off`: messages are not counted by the rank that they go to
     GYAN_PEERS ("on") peers: bool = true, switch;
 
-    /// `off`: nothing about the hosts is recorded: processors, memory, networks, and what the MPI library has loaded
+    /// `off`: nothing about the hosts is recorded: processors, memory, networks, energy, and what the MPI library has loaded
     /// for them
     GYAN_MACHINE ("on") machine: bool = true, switch;
 

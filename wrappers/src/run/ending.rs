@@ -367,6 +367,7 @@ impl Run {
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let ends = end.how != Ending::Running;
+        let host_counters = ends.then(|| self.host_counters()).flatten();
         let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
         let init = calls.iter().filter(|call| call.name.starts_with("MPI_Init"));
@@ -416,6 +417,7 @@ impl Run {
             watch,
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources(since_init_s)),
+            host_counters,
             sites,
             openmp: openmp::described(elapsed_s - self.overhead.start_s(), time.total),
             waiting: waiting::described(),

@@ -7,7 +7,9 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use gyan_results::{End, Ending, RankProfile, Summary, TimelineHeader, timeline_file_name};
+use gyan_results::{
+    End, Ending, HostCounters, RankProfile, Summary, TimelineHeader, timeline_file_name,
+};
 
 use super::beginning::begin_timeline;
 use super::{RUN, Run, holding, now};
@@ -88,7 +90,23 @@ impl Run {
         let keeper =
             Keeper::begin(&self.job, self.rank, statics, wanted, crashes, timeline, write_timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
+        if self.counts_host() {
+            keeper.count_host();
+        }
         self.snapshots.keeper = Some(keeper);
+    }
+
+    /// Whether this rank has the keeper count what the host does. A record of a site has no place for it.
+    fn counts_host(&self) -> bool {
+        self.config.site.is_none() && self.surroundings.describes_machine()
+    }
+
+    /// What the host counted.
+    pub(super) fn host_counters(&mut self) -> Option<HostCounters> {
+        if !self.counts_host() {
+            return None;
+        }
+        self.snapshots.keeper.as_mut()?.host_counters()
     }
 
     /// The keeper, in a run of which the site gets a record; none if the run is too short for that so far, or there can be no

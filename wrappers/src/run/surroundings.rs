@@ -45,6 +45,10 @@ impl Surroundings {
         }
     }
 
+    pub(super) fn describes_machine(&self) -> bool {
+        self.machine.is_some()
+    }
+
     pub(super) fn machine(&self) -> Option<Machine> {
         self.machine.clone()
     }

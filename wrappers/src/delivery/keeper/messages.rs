@@ -51,6 +51,10 @@ pub(super) enum ToKeeper {
     Summary { place: RunPlace, directory: PathAsBytes },
     /// Write the record that the site gets of the job, whose summary follows. There is no answer.
     Record,
+    /// Count from now on what the host counts. There is no answer.
+    CountHost,
+    /// Say what the host counted since then, as JSON in a text.
+    HostCounters,
     /// No profile will come: the ranks reduced them themselves.
     Done,
     /// The rank no longer waits, and has written its profile to this file, which can be removed once the
@@ -171,10 +175,14 @@ impl Socket {
     }
 
     /// Receives a text.
-    pub(super) fn receive_text(&self, other: Option<BorrowedFd>) -> io::Result<Option<Vec<u8>>> {
+    pub(super) fn receive_text(
+        &self,
+        other: Option<BorrowedFd>,
+        until: Option<Instant>,
+    ) -> io::Result<Option<Vec<u8>>> {
         let mut text = Vec::new();
         loop {
-            let Some((bytes, _)) = self.receive_bytes(other, None)? else { return Ok(None) };
+            let Some((bytes, _)) = self.receive_bytes(other, until)? else { return Ok(None) };
             let Some((&is_last, part)) = bytes.split_first() else { return Ok(None) };
             text.extend_from_slice(part);
             if is_last != 0 {
@@ -282,7 +290,7 @@ mod tests {
             let sent = text.clone();
             thread::scope(|scope| {
                 scope.spawn(|| one.send_text(&sent, soon()).unwrap());
-                assert_eq!(other.receive_text(None).unwrap().unwrap(), text);
+                assert_eq!(other.receive_text(None, None).unwrap().unwrap(), text);
             });
         }
     }

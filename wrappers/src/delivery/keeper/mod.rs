@@ -6,6 +6,7 @@
 //! profile itself, and nothing is known of it before.
 
 mod crash;
+mod host;
 mod messages;
 mod metrics;
 mod process;
@@ -21,7 +22,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
+use gyan_results::{HostCounters, Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
@@ -235,6 +236,28 @@ impl Keeper {
         let _ = gyan_results::write_summary(&mut text, summary)
             .and_then(|()| socket.send(&ToKeeper::Record, None, until))
             .and_then(|()| socket.send_text(&text, until));
+    }
+
+    /// Has what the host counts counted from now on.
+    pub(crate) fn count_host(&self) {
+        if let Some(socket) = &self.socket {
+            let _ = socket.send(&ToKeeper::CountHost, None, Instant::now() + TELLING);
+        }
+    }
+
+    /// What the host counted since then; none without a keeper.
+    pub(crate) fn host_counters(&mut self) -> Option<HostCounters> {
+        let until = Instant::now() + TELLING;
+        let socket = self.socket.as_ref()?;
+        let counted = socket
+            .send(&ToKeeper::HostCounters, None, until)
+            .and_then(|()| socket.receive_text(None, Some(until)));
+        let Ok(text) = counted else {
+            // A late answer would be taken for that to the next question.
+            self.socket = None;
+            return None;
+        };
+        serde_json::from_slice(&text?).ok()?
     }
 
     /// The rank no longer needs the keeper: its profile is written, or will not be.

@@ -26,6 +26,7 @@ use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
+use super::host::{self, HostMeter};
 use super::messages::{FromKeeper, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::metrics::{self, MetricsFiles, RankMetrics};
 use super::ranks::{Rank, RankStage, now_ms};
@@ -148,6 +149,8 @@ struct KeeperProcess {
     metrics: Mutex<MetricsFiles>,
     /// For the thread that writes them: only if somebody wants them.
     begins_metrics: Once,
+    /// Only if somebody wants it; locked while it reads.
+    host_meter: Mutex<Option<HostMeter>>,
 }
 
 #[derive(Default)]
@@ -218,6 +221,7 @@ fn serve_all(listening: &OwnedFd, look: &'static dyn LookAtRank) {
         files: Mutex::default(),
         metrics: Mutex::default(),
         begins_metrics: Once::new(),
+        host_meter: Mutex::default(),
     });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
@@ -309,7 +313,7 @@ impl KeeperProcess {
 
     /// Does what a rank asks for; none when it can no longer ask for anything.
     fn answer(
-        &self,
+        self: &Arc<Self>,
         socket: &Socket,
         other: Option<std::os::fd::BorrowedFd>,
         rank: &Rank,
@@ -336,17 +340,26 @@ impl KeeperProcess {
                 return Some(());
             }
             ToKeeper::WriteTimeline { place, directory } => {
-                let text = socket.receive_text(other).ok()??;
+                let text = socket.receive_text(other, None).ok()??;
                 let directory = directory.map(|directory| directory.0);
                 answer_of(write_timeline(rank, &text, &place, directory))
             }
             ToKeeper::Record => {
-                let text = socket.receive_text(other).ok()??;
+                let text = socket.receive_text(other, None).ok()??;
                 // Nobody is left who could be told what fails.
                 if let (Ok(summary), Some(record)) = (parse_summary(&text), &rank.hello.record) {
                     let _ = record.clone().write(summary);
                 }
                 return Some(());
+            }
+            ToKeeper::CountHost => {
+                self.count_host();
+                return Some(());
+            }
+            ToKeeper::HostCounters => {
+                let counted = held(&self.host_meter).as_mut().map(HostMeter::counted);
+                let text = serde_json::to_vec(&counted).ok()?;
+                return socket.send_text(&text, Instant::now() + ANSWERS).ok();
             }
             ToKeeper::Done => {
                 self.is_done(rank);
@@ -362,7 +375,7 @@ impl KeeperProcess {
                 return Some(());
             }
             ToKeeper::Profile { place, ends } => {
-                let text = socket.receive_text(other).ok()??;
+                let text = socket.receive_text(other, None).ok()??;
                 let written = write_profile(&place, &text);
                 if written.is_ok() {
                     self.forget_earlier(&place, &rank.hello.job);
@@ -374,7 +387,7 @@ impl KeeperProcess {
                 answer_of(written)
             }
             ToKeeper::Summary { place, directory } => {
-                let text = socket.receive_text(other).ok()??;
+                let text = socket.receive_text(other, None).ok()??;
                 let directory = directory.0;
                 let written = output::write_summary(&place, &directory, &text);
                 answer_of(written.map(|()| Written { directory, why: None }))
@@ -387,6 +400,28 @@ impl KeeperProcess {
             self.metrics_without(rank);
         }
         Some(())
+    }
+
+    /// Begins to count what the host does, unless another rank has asked for it.
+    fn count_host(self: &Arc<Self>) {
+        let mut meter = held(&self.host_meter);
+        if meter.is_some() {
+            return;
+        }
+        let began = HostMeter::begin(Path::new("/"));
+        if began.wraps() {
+            let reader = Arc::clone(self);
+            // Without it only a long run counts too little.
+            _ = start(move || {
+                loop {
+                    thread::sleep(host::APART);
+                    if let Some(meter) = held(&reader.host_meter).as_mut() {
+                        meter.read();
+                    }
+                }
+            });
+        }
+        *meter = Some(began);
     }
 
     /// Once a rank needs none: nothing of the last one stays behind.
