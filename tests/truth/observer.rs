@@ -318,6 +318,7 @@ fn described(
         machine: None,
         resources: Some(resources(program, rank, of_rank)),
         sites: None,
+        openmp: None,
         waiting: waiting::described(),
         message_times: streams::described(program.size()),
         messages: Vec::new(),
