@@ -320,6 +320,7 @@ fn described(
         resources: Some(resources(program, rank, of_rank)),
         openmp: None,
         sites: None,
+        openmp: None,
         waiting: waiting::described(),
         message_times: streams::described(program.size()),
         messages: Vec::new(),

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::observe::openmp;
 use crate::sys::foreign::foreign;
 use crate::sys::ompt::{
-    self, Callback, Data, Lookup, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, StartTool,
+    self, Data, OmptEvent, OmptLookup, PARALLEL_LEAGUE, SCOPE_BEGIN, SCOPE_END, StartTool,
     StartToolResult, TASK_INITIAL,
 };
 use crate::sys::symbols;
@@ -59,13 +59,13 @@ fn is_wanted() -> bool {
     }
 }
 
-extern "C-unwind" fn initialize(lookup: Lookup, _device: c_int, _data: *mut Data) -> c_int {
+extern "C-unwind" fn initialize(lookup: OmptLookup, _device: c_int, _data: *mut Data) -> c_int {
     let callbacks = [
-        Callback::ParallelBegin(parallel_begin),
-        Callback::ParallelEnd(parallel_end),
-        Callback::ImplicitTask(implicit_task),
-        Callback::SyncRegion(sync_region),
-        Callback::TaskSchedule(task_schedule),
+        OmptEvent::ParallelBegin(parallel_begin),
+        OmptEvent::ParallelEnd(parallel_end),
+        OmptEvent::ImplicitTask(implicit_task),
+        OmptEvent::SyncRegion(sync_region),
+        OmptEvent::TaskSchedule(task_schedule),
     ];
     let is_told = contain("preparing for OpenMP", || {
         let Some(set) = ompt::set_callback(lookup) else { return false };

@@ -53,7 +53,7 @@ thread_cells! {
     "gyan_openmp"
     struct OpenMpThread {
         /// Where its part in an outermost region is kept.
-        slot: Cell<Option<&'static Slot>>,
+        slot: Cell<Option<&'static ThreadPart>>,
         /// Whether that is timed.
         is_timed: Cell<bool>,
         /// In how many inner regions it is.
@@ -98,12 +98,12 @@ struct Team {
     weight: Counter,
     begun: Counter,
     size: Counter,
-    slots: [Later<[Slot; CHUNK]>; SLOTS_AT_MOST / CHUNK],
+    slots: [Later<[ThreadPart; CHUNK]>; SLOTS_AT_MOST / CHUNK],
 }
 
 /// The part of one thread in a region. On a cache line of its own.
 #[repr(align(64))]
-struct Slot {
+struct ThreadPart {
     begun: Counter,
     /// Ticks at barriers, and since when it is at one; 0 when it is at none.
     waited: Counter,
@@ -265,12 +265,12 @@ impl Team {
         Some(here().team.get()).filter(|number| *number <= TEAMS_AT_MOST as u64)
     }
 
-    fn slot(&self, index: usize) -> Option<&Slot> {
+    fn slot(&self, index: usize) -> Option<&ThreadPart> {
         let slots = self.slots.get(index / CHUNK)?;
         let slots = if alloc::is_short() {
             slots.get()?
         } else {
-            slots.get_or_make(|| [const { Slot::new() }; CHUNK])
+            slots.get_or_make(|| [const { ThreadPart::new() }; CHUNK])
         };
         slots.get(index % CHUNK)
     }
@@ -305,9 +305,9 @@ impl Team {
     }
 }
 
-impl Slot {
-    const fn new() -> Slot {
-        Slot {
+impl ThreadPart {
+    const fn new() -> ThreadPart {
+        ThreadPart {
             begun: Counter::new(0),
             waited: Counter::new(0),
             waits_since: Counter::new(0),
@@ -418,7 +418,7 @@ pub(crate) fn part_ends(part: u64) {
 
 /// Its slot, if `region` is the outermost one, and is timed.
 #[inline]
-fn timed_slot(region: u64) -> Option<&'static Slot> {
+fn timed_slot(region: u64) -> Option<&'static ThreadPart> {
     let here = here();
     if region == 0 || region == INNER || !here.is_timed.get() { None } else { here.slot.get() }
 }

@@ -20,11 +20,11 @@ pub(crate) struct StartToolResult {
 }
 
 /// Not 0 when the tool wants to be called (4.5.1.1).
-pub(crate) type Initialize = extern "C-unwind" fn(Lookup, c_int, *mut Data) -> c_int;
+pub(crate) type Initialize = extern "C-unwind" fn(OmptLookup, c_int, *mut Data) -> c_int;
 /// (4.5.1.2)
 pub(crate) type Finalize = extern "C-unwind" fn(*mut Data);
 /// Finds a function of the runtime (4.6.1).
-pub(crate) type Lookup = extern "C-unwind" fn(*const c_char) -> *mut c_void;
+pub(crate) type OmptLookup = extern "C-unwind" fn(*const c_char) -> *mut c_void;
 /// `ompt_start_tool` (4.2.1).
 pub(crate) type StartTool = extern "C-unwind" fn(c_uint, *const c_char) -> *mut StartToolResult;
 /// `ompt_set_callback` (4.6.2.1): the event, and a callback.
@@ -45,7 +45,7 @@ pub(crate) type SyncRegion =
 pub(crate) type TaskSchedule = extern "C-unwind" fn(*mut Data, c_int, *mut Data);
 
 /// The events, by their numbers (4.4.2, `ompt_callbacks_t`), each with its callback.
-pub(crate) enum Callback {
+pub(crate) enum OmptEvent {
     ParallelBegin(ParallelBegin),
     ParallelEnd(ParallelEnd),
     TaskSchedule(TaskSchedule),
@@ -53,14 +53,14 @@ pub(crate) enum Callback {
     SyncRegion(SyncRegion),
 }
 
-impl Callback {
+impl OmptEvent {
     fn numbered(&self) -> (c_int, *const c_void) {
         match *self {
-            Callback::ParallelBegin(callback) => (3, callback as *const c_void),
-            Callback::ParallelEnd(callback) => (4, callback as *const c_void),
-            Callback::TaskSchedule(callback) => (6, callback as *const c_void),
-            Callback::ImplicitTask(callback) => (7, callback as *const c_void),
-            Callback::SyncRegion(callback) => (23, callback as *const c_void),
+            OmptEvent::ParallelBegin(callback) => (3, callback as *const c_void),
+            OmptEvent::ParallelEnd(callback) => (4, callback as *const c_void),
+            OmptEvent::TaskSchedule(callback) => (6, callback as *const c_void),
+            OmptEvent::ImplicitTask(callback) => (7, callback as *const c_void),
+            OmptEvent::SyncRegion(callback) => (23, callback as *const c_void),
         }
     }
 
@@ -86,7 +86,7 @@ pub(crate) fn is_barrier(kind: c_int) -> bool {
 }
 
 /// Finds a function of the runtime.
-pub(crate) fn set_callback(lookup: Lookup) -> Option<SetCallback> {
+pub(crate) fn set_callback(lookup: OmptLookup) -> Option<SetCallback> {
     let found = NonNull::new(lookup(c"ompt_set_callback".as_ptr()))?;
     Some(foreign!(found, SetCallback))
 }
@@ -153,14 +153,14 @@ mod tests {
 
     /// What the header of the runtime says of each: an expression in C, and its value.
     fn facts() -> Vec<(&'static str, usize)> {
-        let number = |callback: Callback| usize::try_from(callback.numbered().0).unwrap();
+        let number = |callback: OmptEvent| usize::try_from(callback.numbered().0).unwrap();
         let flag = |flag: c_int| usize::try_from(flag).unwrap();
         let mut facts = vec![
-            ("ompt_callback_parallel_begin", number(Callback::ParallelBegin(parallel_begin))),
-            ("ompt_callback_parallel_end", number(Callback::ParallelEnd(parallel_end))),
-            ("ompt_callback_task_schedule", number(Callback::TaskSchedule(task_schedule))),
-            ("ompt_callback_implicit_task", number(Callback::ImplicitTask(implicit_task))),
-            ("ompt_callback_sync_region", number(Callback::SyncRegion(sync_region))),
+            ("ompt_callback_parallel_begin", number(OmptEvent::ParallelBegin(parallel_begin))),
+            ("ompt_callback_parallel_end", number(OmptEvent::ParallelEnd(parallel_end))),
+            ("ompt_callback_task_schedule", number(OmptEvent::TaskSchedule(task_schedule))),
+            ("ompt_callback_implicit_task", number(OmptEvent::ImplicitTask(implicit_task))),
+            ("ompt_callback_sync_region", number(OmptEvent::SyncRegion(sync_region))),
             ("ompt_scope_begin", flag(SCOPE_BEGIN)),
             ("ompt_scope_end", flag(SCOPE_END)),
             ("ompt_task_initial", flag(TASK_INITIAL)),
