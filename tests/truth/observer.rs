@@ -318,7 +318,6 @@ fn described(
         machine: None,
         host_counters: None,
         resources: Some(resources(program, rank, of_rank)),
-        openmp: None,
         sites: None,
         openmp: None,
         waiting: waiting::described(),

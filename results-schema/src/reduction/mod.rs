@@ -373,10 +373,8 @@ impl JobReduction {
         warn_of_others(&mut warnings, others);
         let (pvars, samples) = pvars.finish();
         let calls = calls_finished(calls, reduced);
-        let peers = peers.finish(&hosts);
-        let machines = machines.finish();
-        let placements = placements(&hosts, &machines);
-        let host_counters = hosts::counters(&hosts);
+        let (peers, machines) = (peers.finish(&hosts), machines.finish());
+        let (placements, host_counters) = (placements(&hosts, &machines), hosts::counters(&hosts));
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         let mut waited = WaitsOfRanks::default();

@@ -213,9 +213,6 @@ impl Beginning {
             Start::Session(_) => (true, "unknown"),
         };
         clock::calibrate(self.clock);
-        if config.counters {
-            counters::begin();
-        }
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
@@ -341,9 +338,12 @@ pub(super) fn begin_timeline(
     }
 }
 
-/// From now on collectives, messages and parallel regions are timed, if that is wanted. `has_world`: ranks of messages can be
+/// From now on the processor counts, and collectives, messages and parallel regions are timed, if that is wanted. `has_world`: ranks of messages can be
 /// told.
 fn begin_timing(config: &Config, has_world: bool) {
+    if config.counters {
+        counters::begin();
+    }
     pending::begin(config.waiting);
     waiting::begin(config.waiting);
     streams::begin(config.waiting && has_world);

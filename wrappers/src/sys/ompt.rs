@@ -116,6 +116,7 @@ pub(crate) fn text(text: *const c_char) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::io::Write;
     use std::mem::offset_of;
     use std::process::{Command, Stdio};
@@ -222,7 +223,7 @@ mod tests {
         let mut text = String::from("#include <stddef.h>\n#include <omp-tools.h>\n");
         text += PROTOTYPES;
         for (expression, value) in facts() {
-            text += &format!("_Static_assert({expression} == {value}, \"\");\n");
+            writeln!(text, "_Static_assert({expression} == {value}, \"\");").unwrap();
         }
         assert!(compiles(&text), "{text}");
     }
