@@ -71,6 +71,17 @@ fn newer_profiles() -> Vec<Value> {
             "function": "MPI_Allreduce", "communicator": "MPI_COMM_WORLD", "members": "00ff00ff00ff00ff",
             "ordinal": 0, "size": 4, "calls": 2, "level": 0, "times_ns": "A9J8"
         }]);
+        profile["openmp"] = json!({
+            "runtime": "LLVM OMP", "threads": 4, "elapsed_s": 9.75, "serial_s": 2.5, "serial_in_mpi_s": 1.25,
+            "regions": [
+                {"place": 0, "entries": 40, "timed": 10, "threads": 4, "time_s": 5.5, "time_error_s": 0.25,
+                 "work_s": 16.0, "most_work_s": 5.0, "barrier_s": 5.5, "in_mpi_s": 0.5},
+                {"place": null, "entries": 1, "timed": 1, "threads": 2, "time_s": 0.5,
+                 "work_s": 0.75, "most_work_s": 0.5, "barrier_s": 0.25, "in_mpi_s": 0.0}
+            ],
+            "addresses": [{"object": 0, "address": 5200}],
+            "load_map": [{"path": "/home/user/app", "build_id": "0b1e5c6ad1e1f3a5"}]
+        });
         // The second message is not known, nor are the calls of the first one.
         profile["message_times"] = json!({
             "clock": "0123456789abcdef", "sent_in_none": 0, "addresses": [], "load_map": [],
@@ -306,16 +317,42 @@ fn expected_sites(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     for site in list(&profile["sites"], "sites") {
         let mut row = row(profile, site, SITE);
-        let at = |of: &Value| of.as_u64().and_then(|at| usize::try_from(at).ok());
-        let code = at(&site["call"]).map_or(&Value::Null, |at| &profile["sites"]["addresses"][at]);
-        let object =
-            at(&code["object"]).map_or(&Value::Null, |at| &profile["sites"]["load_map"][at]);
-        row.insert("object".into(), object["path"].clone());
-        row.insert("address".into(), code["address"].clone());
+        let code = code(&profile["sites"], &site["call"], &mut row);
         row.insert("name".into(), code["name"].clone());
         rows.push(row);
     }
     rows
+}
+
+/// The code at a place among the addresses of `all`, of which the row gets the object and the address.
+fn code<'a>(all: &'a Value, place: &Value, row: &mut Row) -> &'a Value {
+    let at = |of: &Value| of.as_u64().and_then(|at| usize::try_from(at).ok());
+    let code = at(place).map_or(&Value::Null, |at| &all["addresses"][at]);
+    let object = at(&code["object"]).map_or(&Value::Null, |at| &all["load_map"][at]);
+    row.insert("object".into(), object["path"].clone());
+    row.insert("address".into(), code["address"].clone());
+    code
+}
+
+fn expected_openmp(profile: &Value) -> Vec<Row> {
+    const REGION: &Columns = &[
+        ("entries", "/entries"),
+        ("timed", "/timed"),
+        ("threads", "/threads"),
+        ("time_s", "/time_s"),
+        ("time_error_s", "/time_error_s"),
+        ("work_s", "/work_s"),
+        ("most_work_s", "/most_work_s"),
+        ("barrier_s", "/barrier_s"),
+        ("in_mpi_s", "/in_mpi_s"),
+    ];
+    let regions = list(&profile["openmp"], "regions").iter();
+    let row = |region: &Value| {
+        let mut row = row(profile, region, REGION);
+        code(&profile["openmp"], &region["place"], &mut row);
+        row
+    };
+    regions.map(row).collect()
 }
 
 /// For a profile whose every call was timed.
@@ -423,12 +460,13 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
         "series" => expected_series(profile),
         "phases" => rows(profile, "phases", PHASE),
         "phase_calls" => expected_phase_calls(profile),
+        "openmp" => expected_openmp(profile),
         _ => panic!("{table}"),
     };
     profiles.iter().flat_map(of).collect()
 }
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "ranks",
     "calls",
     "times",
@@ -441,6 +479,7 @@ const TABLES: [&str; 12] = [
     "series",
     "phases",
     "phase_calls",
+    "openmp",
 ];
 
 /// Each table of each fixture: the options for it, and its rows.

@@ -91,7 +91,8 @@ pub(crate) fn made(place: &Path, name: &str, size: u32, change: impl Fn(&mut Ran
 pub(crate) fn runs() -> TempDir {
     let place = TempDir::new().unwrap();
     for size in SIZES {
-        made(place.path(), &format!("run-{size}"), size, |_| {});
+        // A program without threads.
+        made(place.path(), &format!("run-{size}"), size, |profile| profile.openmp = None);
     }
     place
 }
