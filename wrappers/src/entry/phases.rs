@@ -24,13 +24,16 @@ extern "C-unwind" fn gyan_phase_end() {
     end();
 }
 
-pub(super) fn begin(name: &CStr) {
+/// Returns the ticks that it took, 0 where there is no run.
+pub(super) fn begin(name: &CStr) -> f64 {
     let name = name.to_bytes();
     let name = name.get(..NAME_BYTES_AT_MOST).unwrap_or(name);
     let name = String::from_utf8_lossy(name).into_owned();
-    contain("beginning a phase", || run::change_phase(PhaseChange::Begin(name)));
+    let change = || run::change_phase(PhaseChange::Begin(name));
+    contain("beginning a phase", change).unwrap_or(0.0)
 }
 
-pub(super) fn end() {
-    contain("ending a phase", || run::change_phase(PhaseChange::End));
+/// Returns the ticks that it took, 0 where there is no run.
+pub(super) fn end() -> f64 {
+    contain("ending a phase", || run::change_phase(PhaseChange::End)).unwrap_or(0.0)
 }

@@ -9,20 +9,23 @@ use std::collections::BTreeMap;
 #[cfg(not(feature = "static"))]
 use std::ffi::CString;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(not(feature = "static"))]
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::config::{Config, Regions};
 use crate::entry::phases;
+use crate::observe::regions::{RegionBegins, RegionCounts};
+use crate::run;
+use crate::sys::clock;
 #[cfg(not(feature = "static"))]
 use crate::sys::foreign::foreign;
+use crate::sys::itt::{self, IttCallback, IttGlobal, IttGroups, TaskId, TaskName};
+use crate::sys::nvtx::{self, GetExportTable, NvtxCallback, RangeAttributes};
 #[cfg(not(feature = "static"))]
 use crate::sys::symbols;
 use crate::sys::tls::thread_cells;
-use crate::sys::{itt, nvtx};
 
 /// No such function in this process (PETSc, `PETSC_ERR_SUP`).
 #[cfg(not(feature = "static"))]
@@ -51,6 +54,9 @@ fn is_asked_for(regions: Regions) -> bool {
     ASKED.contains(&regions)
 }
 
+/// Which of them are left out.
+static COUNTS: Mutex<RegionCounts> = Mutex::new(RegionCounts::new());
+
 /// A region of this thread begins. Phases belong to the process: while one thread is in a region, those of others are passed
 /// over, as their ends would end that one.
 fn begin(name: &CStr) {
@@ -60,8 +66,39 @@ fn begin(name: &CStr) {
         depth.passed_over.set(depth.passed_over.get() + 1);
         return;
     }
-    depth.counted.set(depth.counted.get() + 1);
-    phases::begin(name);
+    if contain("beginning a region", || is_phase(name)) == Some(true) {
+        depth.counted.set(depth.counted.get() + 1);
+    } else {
+        depth.passed_over.set(1);
+        if depth.counted.get() == 0 {
+            IS_TAKEN.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Begins the phase, unless there are too many of this name.
+fn is_phase(name: &CStr) -> bool {
+    let is_affordable = |spent| budget().allows_phases(clock::now(), spent);
+    match counts().begins(name, is_affordable) {
+        RegionBegins::AsPhase => {
+            let ticks = phases::begin(name);
+            counts().took(ticks);
+            true
+        }
+        RegionBegins::LeftOut => false,
+        RegionBegins::TooOften => {
+            let name = name.to_string_lossy();
+            run::warn(&format!(
+                "regions {name:?} begin too often for the budget: from some time on they belong to the phase around \
+                 them; --budget none keeps them apart"
+            ));
+            false
+        }
+    }
+}
+
+fn counts() -> MutexGuard<'static, RegionCounts> {
+    COUNTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The region of this thread that began last ends.
@@ -71,7 +108,8 @@ fn end() {
         depth.passed_over.set(passed_over);
     } else if let Some(counted) = depth.counted.get().checked_sub(1) {
         depth.counted.set(counted);
-        phases::end();
+        let ticks = phases::end();
+        counts().took(ticks);
         if counted == 0 {
             IS_TAKEN.store(false, Ordering::Relaxed);
         }
@@ -105,16 +143,16 @@ extern "C-unwind" fn kokkosp_request_tool_settings(_actions: c_uint, settings: *
 
 /// NVTX asks for a tool. 0 where the user wants none of it.
 #[cfg_attr(not(test), unsafe(export_name = "InitializeInjectionNvtx2"))]
-extern "C-unwind" fn nvtx_injection(get_table: nvtx::GetExportTable) -> c_int {
+extern "C-unwind" fn nvtx_injection(get_table: GetExportTable) -> c_int {
     let callbacks = [
-        nvtx::Callback::Push(nvtx_push),
-        nvtx::Callback::PushWide(nvtx_push_wide),
-        nvtx::Callback::PushAttributes(nvtx_push_attributes),
-        nvtx::Callback::Pop(nvtx_pop),
-        nvtx::Callback::PushInDomain(nvtx_push_in_domain),
-        nvtx::Callback::PopInDomain(nvtx_pop_in_domain),
-        nvtx::Callback::Register(nvtx_register),
-        nvtx::Callback::RegisterWide(nvtx_register_wide),
+        NvtxCallback::Push(nvtx_push),
+        NvtxCallback::PushWide(nvtx_push_wide),
+        NvtxCallback::PushAttributes(nvtx_push_attributes),
+        NvtxCallback::Pop(nvtx_pop),
+        NvtxCallback::PushInDomain(nvtx_push_in_domain),
+        NvtxCallback::PopInDomain(nvtx_pop_in_domain),
+        NvtxCallback::Register(nvtx_register),
+        NvtxCallback::RegisterWide(nvtx_register_wide),
     ];
     let is_set = is_asked_for(Regions::Nvtx) && nvtx::set_callbacks(get_table, &callbacks);
     c_int::from(is_set)
@@ -130,7 +168,7 @@ extern "C-unwind" fn nvtx_push_wide(name: *const libc::wchar_t) -> c_int {
     nvtx::UNCOUNTED
 }
 
-extern "C-unwind" fn nvtx_push_attributes(attributes: *const nvtx::Attributes) -> c_int {
+extern "C-unwind" fn nvtx_push_attributes(attributes: *const RangeAttributes) -> c_int {
     begin(nvtx::name(attributes).as_deref().unwrap_or(phases::UNNAMED));
     nvtx::UNCOUNTED
 }
@@ -142,7 +180,7 @@ extern "C-unwind" fn nvtx_pop() -> c_int {
 
 extern "C-unwind" fn nvtx_push_in_domain(
     _domain: *const c_void,
-    attributes: *const nvtx::Attributes,
+    attributes: *const RangeAttributes,
 ) -> c_int {
     nvtx_push_attributes(attributes)
 }
@@ -165,19 +203,19 @@ extern "C-unwind" fn nvtx_register_wide(
 
 /// ITT asks for a tool.
 #[cfg_attr(not(test), unsafe(export_name = "__itt_api_init"))]
-extern "C-unwind" fn itt_api_init(global: *const itt::Global, _groups: itt::Groups) {
+extern "C-unwind" fn itt_api_init(global: *const IttGlobal, _groups: IttGroups) {
     if is_asked_for(Regions::Itt) {
         let callbacks =
-            [itt::Callback::TaskBegin(itt_task_begin), itt::Callback::TaskEnd(itt_task_end)];
+            [IttCallback::TaskBegin(itt_task_begin), IttCallback::TaskEnd(itt_task_end)];
         itt::set_callbacks(global, &callbacks);
     }
 }
 
 extern "C-unwind" fn itt_task_begin(
     _domain: *const c_void,
-    _task: itt::Id,
-    _parent: itt::Id,
-    name: *const itt::Name,
+    _task: TaskId,
+    _parent: TaskId,
+    name: *const TaskName,
 ) {
     begin(itt::name(name).unwrap_or(phases::UNNAMED));
 }

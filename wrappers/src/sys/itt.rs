@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
 /// What the part of ITT inside of the program knows (`__itt_global`), up to the last field that gyan reads.
 #[repr(C)]
-pub(crate) struct Global {
+pub(crate) struct IttGlobal {
     magic: [u8; 8],
     version: [c_ulong; 3],
     api_initialized: c_long,
@@ -14,12 +14,12 @@ pub(crate) struct Global {
     library: *mut c_void,
     error_handler: *mut c_void,
     path: *mut *const c_char,
-    functions: *const Function,
+    functions: *const IttFunction,
 }
 
 /// A function that a tool may give (`__itt_api_info`).
 #[repr(C)]
-struct Function {
+struct IttFunction {
     name: *const c_char,
     pointer: *mut *const c_void,
     at_first: *const c_void,
@@ -29,34 +29,34 @@ struct Function {
 
 /// The id of a task (`__itt_id`).
 #[repr(C)]
-pub(crate) struct Id([u64; 3]);
+pub(crate) struct TaskId([u64; 3]);
 
 /// A name (`__itt_string_handle`), as far as gyan reads it.
 #[repr(C)]
-pub(crate) struct Name {
+pub(crate) struct TaskName {
     text: *const c_char,
 }
 
 /// A function that gyan gives to ITT.
-pub(crate) enum Callback {
-    TaskBegin(extern "C-unwind" fn(*const c_void, Id, Id, *const Name)),
+pub(crate) enum IttCallback {
+    TaskBegin(extern "C-unwind" fn(*const c_void, TaskId, TaskId, *const TaskName)),
     TaskEnd(extern "C-unwind" fn(*const c_void)),
 }
 
-impl Callback {
+impl IttCallback {
     fn named(&self) -> (&CStr, *const c_void) {
         match *self {
-            Callback::TaskBegin(callback) => (c"__itt_task_begin", callback as *const c_void),
-            Callback::TaskEnd(callback) => (c"__itt_task_end", callback as *const c_void),
+            IttCallback::TaskBegin(callback) => (c"__itt_task_begin", callback as *const c_void),
+            IttCallback::TaskEnd(callback) => (c"__itt_task_end", callback as *const c_void),
         }
     }
 }
 
 /// The groups of functions that the program wants to be told of (`__itt_group_id`).
-pub(crate) type Groups = c_uint;
+pub(crate) type IttGroups = c_uint;
 
 /// Has ITT call these from now on. Other functions stay as they are, which return at once; ITT itself makes domains and names.
-pub(crate) fn set_callbacks(global: *const Global, callbacks: &[Callback]) {
+pub(crate) fn set_callbacks(global: *const IttGlobal, callbacks: &[IttCallback]) {
     // SAFETY: null or what ITT hands to a tool, which has these fields in each version that asks for one.
     let Some(global) = (unsafe { global.as_ref() }) else { return };
     let mut next = global.functions;
@@ -65,7 +65,7 @@ pub(crate) fn set_callbacks(global: *const Global, callbacks: &[Callback]) {
     {
         // SAFETY: the name is a C string.
         let name = unsafe { CStr::from_ptr(function.name) };
-        let given = callbacks.iter().map(Callback::named).find(|(of, _)| *of == name);
+        let given = callbacks.iter().map(IttCallback::named).find(|(named, _)| *named == name);
         // SAFETY: null or a function pointer of ITT, which it does not call before this function returns.
         if let (Some((_, callback)), Some(pointer)) = (given, unsafe { function.pointer.as_mut() })
         {
@@ -77,7 +77,7 @@ pub(crate) fn set_callbacks(global: *const Global, callbacks: &[Callback]) {
 }
 
 /// The name of a task; none when it has none.
-pub(crate) fn name<'a>(name: *const Name) -> Option<&'a CStr> {
+pub(crate) fn name<'a>(name: *const TaskName) -> Option<&'a CStr> {
     // SAFETY: null or a name that ITT made and keeps.
     let text = unsafe { name.as_ref() }?.text;
     // SAFETY: ITT says that it is a C string.

@@ -1,11 +1,11 @@
 //! The C interface by which NVTX hands its functions to a tool (NVTX 3, `nvtxTypes.h` and `nvToolsExt.h`), as far as gyan uses it.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 /// Finds a table of NVTX by its number.
-pub(crate) type GetExportTable = extern "C-unwind" fn(u32) -> *const Callbacks;
+pub(crate) type GetExportTable = extern "C-unwind" fn(u32) -> *const NvtxTable;
 
 /// What a range returns when the tool does not count how deep it is (`NVTX_NO_PUSH_POP_TRACKING`).
 pub(crate) const UNCOUNTED: c_int = -2;
@@ -22,18 +22,18 @@ const WIDE: i32 = 2;
 const REGISTERED: i32 = 3;
 
 /// The places of the functions of a module: each has the address of a function pointer of the program.
-type Places = *mut *mut *const c_void;
+type NvtxPlaces = *mut *mut *const c_void;
 
 /// The table of callbacks (`NvtxExportTableCallbacks`).
 #[repr(C)]
-pub(crate) struct Callbacks {
+pub(crate) struct NvtxTable {
     struct_size: usize,
-    module: extern "C-unwind" fn(c_int, *mut Places, *mut c_uint) -> c_int,
+    module: extern "C-unwind" fn(c_int, *mut NvtxPlaces, *mut c_uint) -> c_int,
 }
 
 /// What a range is (`nvtxEventAttributes_v2`).
 #[repr(C)]
-pub(crate) struct Attributes {
+pub(crate) struct RangeAttributes {
     version: u16,
     size: u16,
     category: u32,
@@ -47,39 +47,39 @@ pub(crate) struct Attributes {
 }
 
 /// A function that gyan gives to NVTX.
-pub(crate) enum Callback {
-    PushAttributes(extern "C-unwind" fn(*const Attributes) -> c_int),
+pub(crate) enum NvtxCallback {
+    PushAttributes(extern "C-unwind" fn(*const RangeAttributes) -> c_int),
     Push(extern "C-unwind" fn(*const c_char) -> c_int),
     PushWide(extern "C-unwind" fn(*const libc::wchar_t) -> c_int),
     Pop(extern "C-unwind" fn() -> c_int),
-    PushInDomain(extern "C-unwind" fn(*const c_void, *const Attributes) -> c_int),
+    PushInDomain(extern "C-unwind" fn(*const c_void, *const RangeAttributes) -> c_int),
     PopInDomain(extern "C-unwind" fn(*const c_void) -> c_int),
     Register(extern "C-unwind" fn(*const c_void, *const c_char) -> *const c_char),
     RegisterWide(extern "C-unwind" fn(*const c_void, *const libc::wchar_t) -> *const c_char),
 }
 
-impl Callback {
+impl NvtxCallback {
     /// Its module, its number there (`NvtxCallbackIdCore`, `NvtxCallbackIdCore2`), and the function.
     fn numbered(&self) -> (c_int, usize, *const c_void) {
         match *self {
-            Callback::PushAttributes(callback) => (CORE, 8, callback as *const c_void),
-            Callback::Push(callback) => (CORE, 9, callback as *const c_void),
-            Callback::PushWide(callback) => (CORE, 10, callback as *const c_void),
-            Callback::Pop(callback) => (CORE, 11, callback as *const c_void),
-            Callback::PushInDomain(callback) => (CORE2, 4, callback as *const c_void),
-            Callback::PopInDomain(callback) => (CORE2, 5, callback as *const c_void),
-            Callback::Register(callback) => (CORE2, 10, callback as *const c_void),
-            Callback::RegisterWide(callback) => (CORE2, 11, callback as *const c_void),
+            NvtxCallback::PushAttributes(callback) => (CORE, 8, callback as *const c_void),
+            NvtxCallback::Push(callback) => (CORE, 9, callback as *const c_void),
+            NvtxCallback::PushWide(callback) => (CORE, 10, callback as *const c_void),
+            NvtxCallback::Pop(callback) => (CORE, 11, callback as *const c_void),
+            NvtxCallback::PushInDomain(callback) => (CORE2, 4, callback as *const c_void),
+            NvtxCallback::PopInDomain(callback) => (CORE2, 5, callback as *const c_void),
+            NvtxCallback::Register(callback) => (CORE2, 10, callback as *const c_void),
+            NvtxCallback::RegisterWide(callback) => (CORE2, 11, callback as *const c_void),
         }
     }
 }
 
 /// Has NVTX call these from now on; false when it has no place for one of them.
-pub(crate) fn set_callbacks(get_table: GetExportTable, callbacks: &[Callback]) -> bool {
+pub(crate) fn set_callbacks(get_table: GetExportTable, callbacks: &[NvtxCallback]) -> bool {
     let table = get_table(CALLBACKS);
     // SAFETY: null or a table of NVTX, which stays and begins with its size.
     let Some(table) = (unsafe { table.as_ref() }) else { return false };
-    table.struct_size >= size_of::<Callbacks>()
+    table.struct_size >= size_of::<NvtxTable>()
         && callbacks.iter().all(|callback| {
             let (module, number, callback) = callback.numbered();
             let (mut places, mut size) = (ptr::null_mut(), 0);
@@ -94,13 +94,13 @@ pub(crate) fn set_callbacks(get_table: GetExportTable, callbacks: &[Callback]) -
 }
 
 /// The name of a range; none when it has none.
-pub(crate) fn name<'a>(attributes: *const Attributes) -> Option<Cow<'a, CStr>> {
+pub(crate) fn name<'a>(attributes: *const RangeAttributes) -> Option<Cow<'a, CStr>> {
     // SAFETY: null or what the program describes the range by.
     let attributes = unsafe { attributes.as_ref() }?;
-    let is_whole = usize::from(attributes.size) >= size_of::<Attributes>();
+    let is_whole = usize::from(attributes.size) >= size_of::<RangeAttributes>();
     match attributes.message_type {
         _ if !is_whole || attributes.message.is_null() => None,
-        // A registered name is the string that `Callback::Register` returned for it.
+        // A registered name is the string that `NvtxCallback::Register` returned for it.
         // SAFETY: NVTX says that it is a C string.
         NARROW | REGISTERED => Some(unsafe { CStr::from_ptr(attributes.message.cast()) }.into()),
         WIDE => Some(narrowed(attributes.message.cast()).into()),
@@ -109,7 +109,7 @@ pub(crate) fn name<'a>(attributes: *const Attributes) -> Option<Cow<'a, CStr>> {
 }
 
 /// A wide string of the program in UTF-8; empty for null.
-pub(crate) fn narrowed(wide: *const libc::wchar_t) -> std::ffi::CString {
+pub(crate) fn narrowed(wide: *const libc::wchar_t) -> CString {
     let letter = |at: usize| {
         // SAFETY: a wide string of the program, of which every letter up to here was not the last.
         let letter = if wide.is_null() { 0 } else { unsafe { *wide.add(at) } };
@@ -117,5 +117,5 @@ pub(crate) fn narrowed(wide: *const libc::wchar_t) -> std::ffi::CString {
     };
     let text: String = (0..).map_while(letter).collect();
     // There is no zero in it.
-    std::ffi::CString::new(text).unwrap_or_default()
+    CString::new(text).unwrap_or_default()
 }
