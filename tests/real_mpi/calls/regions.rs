@@ -107,10 +107,10 @@ impl Library {
     }
 
     /// A run of the program in `here`, by `gyan run` with these options.
-    fn run(&self, mpi: Mpi, here: &Path, options: &[&str]) -> Outcome {
+    fn run(&self, mpi: Mpi, here: &Path, options: &[&str], arguments: &[&str]) -> Outcome {
         let mut command = gyan();
         command.args(["run", "--no-report", "-o", "profile"]).args(options).arg("--");
-        command.args(mpi.mpirun(2)).arg(self.program(mpi)).current_dir(here);
+        command.args(mpi.mpirun(2)).arg(self.program(mpi)).args(arguments).current_dir(here);
         let outcome = run(&mut command);
         assert_eq!(outcome.code, 0, "{mpi:?} {} {}", self.name, outcome.stderr);
         outcome
@@ -154,12 +154,12 @@ fn regions_are_phases(library: Option<&Library>, mpis: &[Mpi]) {
     for &mpi in mpis {
         let what = format!("{mpi:?} {}", library.name);
         let here = TempDir::new().unwrap();
-        let asked = library.run(mpi, here.path(), &["--phases", library.name]);
+        let asked = library.run(mpi, here.path(), &["--phases", library.name], &[]);
         for profile in profiles(&here.path().join("profile"), 2) {
             assert_phases(&profile, here.path(), &what);
         }
         let without = TempDir::new().unwrap();
-        let unasked = library.run(mpi, without.path(), &[]);
+        let unasked = library.run(mpi, without.path(), &[], &[]);
         assert_eq!(asked.stdout_of_ranks(), unasked.stdout_of_ranks(), "{what}");
         for profile in profiles(&without.path().join("profile"), 2) {
             assert!(profile.phases.is_empty(), "{what}: {:?}", profile.phases);
@@ -185,6 +185,26 @@ fn tasks_of_itt_are_phases() {
 #[test]
 fn stages_of_petsc_are_phases() {
     regions_are_phases(petsc().as_ref(), &[OPENMPI]);
+}
+
+#[test]
+fn regions_that_begin_too_often_are_left_out_and_the_profile_says_so() {
+    let Some(library) = nvtx() else { return };
+    for mpi in MPIS {
+        for (budget, is_limited) in [("0.5%", true), ("none", false)] {
+            let here = TempDir::new().unwrap();
+            let options = ["--phases", "nvtx", "--budget", budget];
+            library.run(mpi, here.path(), &options, &["often"]);
+            for profile in profiles(&here.path().join("profile"), 2) {
+                let solve = profile.phases.iter().find(|phase| phase.name == "solve").unwrap();
+                let said = "regions \"solve\" began too often for the budget";
+                let is_said = profile.warnings.iter().any(|warning| warning.starts_with(said));
+                assert_eq!(is_said, is_limited, "{mpi:?} {budget}: {:?}", profile.warnings);
+                assert_eq!(solve.entries < 100_003, is_limited, "{mpi:?} {budget}: {solve:?}");
+                assert!((3..=100_003).contains(&solve.entries), "{mpi:?} {budget}: {solve:?}");
+            }
+        }
+    }
 }
 
 #[test]

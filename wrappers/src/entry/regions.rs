@@ -79,7 +79,9 @@ fn begin(name: &CStr) {
 /// Begins the phase, unless there are too many of this name.
 fn is_phase(name: &CStr) -> bool {
     let is_affordable = |spent| budget().allows_phases(clock::now(), spent);
-    match counts().begins(name, is_affordable) {
+    // The counts are not held any longer.
+    let begins = counts().begins(name, is_affordable);
+    match begins {
         RegionBegins::AsPhase => {
             let ticks = phases::begin(name);
             counts().took(ticks);
@@ -89,8 +91,8 @@ fn is_phase(name: &CStr) -> bool {
         RegionBegins::TooOften => {
             let name = name.to_string_lossy();
             run::warn(&format!(
-                "regions {name:?} begin too often for the budget: from some time on they belong to the phase around \
-                 them; --budget none keeps them apart"
+                "regions {name:?} began too often for the budget: later ones count for the phase around them; \
+                 --budget none keeps them apart"
             ));
             false
         }
