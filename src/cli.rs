@@ -193,6 +193,11 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "N", conflicts_with = "timeline_window",
           value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) timeline_slowest: Option<u32>,
+    /// Take regions that the program has for other tools as phases: those of Kokkos, NVTX, Intel's ITT, and the stages of
+    /// PETSc
+    #[arg(long, value_name = "LIBRARY,...", value_delimiter = ',',
+          value_parser = ["kokkos", "nvtx", "itt", "petsc"])]
+    pub(crate) phases: Vec<String>,
     /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with more
     /// than 1024 ranks), off, both (one file per rank as well) [default when gyan run starts the launcher:
     /// auto]

@@ -139,13 +139,20 @@ impl Mpi {
 
     /// The compiled C++ program `tests/programs/<program>.cpp`.
     pub(crate) fn cxx_program(self, program: &str) -> PathBuf {
+        self.cxx_program_with(program, &[])
+    }
+
+    /// The same, with more arguments for the compiler.
+    pub(crate) fn cxx_program_with(self, program: &str, arguments: &[&str]) -> PathBuf {
         let source = format!("{program}.cpp");
         match self.place {
-            Place::Bed { compiler: "mpigcc" } => self.built("mpigxx", &source, &[]),
-            Place::Bed { compiler: "mpicc_abi" } => self.built("mpicxx_abi", &source, &[]),
+            Place::Bed { compiler: "mpigcc" } => self.built("mpigxx", &source, arguments),
+            Place::Bed { compiler: "mpicc_abi" } => self.built("mpicxx_abi", &source, arguments),
             // It was built without a wrapper for C++.
-            _ if self == MPICH_PVARS => self.built("mpicc", &source, &["-cc=g++"]),
-            _ => self.built("mpicxx", &source, &[]),
+            _ if self == MPICH_PVARS => {
+                self.built("mpicc", &source, &[&["-cc=g++"], arguments].concat())
+            }
+            _ => self.built("mpicxx", &source, arguments),
         }
     }
 

@@ -59,7 +59,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         let remedy = "put gyan in front of the launcher: gyan run --repeat N -- mpirun ...";
         return Err(Error::new("--repeat", why, remedy));
     }
-    let mut variables: Variables = vec![("LD_PRELOAD".into(), preload(&library()?))];
+    let library = library()?;
+    let mut variables: Variables = vec![("LD_PRELOAD".into(), preload(&library))];
+    variables.extend(for_regions(&options.phases, &library)?);
     let joined = |list: &[String], by| (!list.is_empty()).then(|| list.join(by));
     for (option, given) in
         [("--set", &options.set), ("--label", &options.label), ("--alternate", &options.alternate)]
@@ -78,6 +80,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         ("GYAN_SERIES", options.series.clone()),
         ("GYAN_WATCH", options.watch.clone()),
         ("GYAN_EVENTS", options.events.clone()),
+        ("GYAN_PHASES", joined(&options.phases, ",")),
         ("GYAN_TIMELINE", timeline_size(options)),
         ("GYAN_TIMELINE_WINDOW", options.timeline_window.clone()),
         ("GYAN_TIMELINE_PHASE", options.timeline_phase.clone()),
@@ -113,6 +116,31 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         Some(number) => repeat::repeat(&run, output, number, is_nameless),
         None => once(&run, output, is_new, is_nameless),
     }
+}
+
+/// The variables by which libraries with regions look for a tool; an earlier Kokkos had another than today's.
+const TOOL_VARIABLES: [(&str, &str); 4] = [
+    ("kokkos", "KOKKOS_TOOLS_LIBS"),
+    ("kokkos", "KOKKOS_PROFILE_LIBRARY"),
+    ("nvtx", "NVTX_INJECTION64_PATH"),
+    ("itt", "INTEL_LIBITTNOTIFY64"),
+];
+
+/// Has the program find libgyan.so for the regions of `libraries`. An error where one of them has another tool already.
+fn for_regions(libraries: &[String], library: &Path) -> Result<Variables, Error> {
+    let asked = TOOL_VARIABLES.iter().filter(|(of, _)| libraries.iter().any(|asked| asked == of));
+    let variables = asked.map(|(of, name)| {
+        let other = env::var_os(name).filter(|other| !other.is_empty() && other != library);
+        match other {
+            Some(other) => Err(Error::new(
+                format!("--phases {of}"),
+                format!("{name} is {}, another tool", other.display()),
+                format!("unset {name}, or leave {of} out"),
+            )),
+            None => Ok(((*name).to_owned(), library.into())),
+        }
+    });
+    variables.collect()
 }
 
 /// The memory of a timeline; what says which part of the run is recorded asks for one, too.

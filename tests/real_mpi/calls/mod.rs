@@ -13,6 +13,7 @@ mod native;
 mod onesided;
 mod pairs;
 mod phases;
+mod regions;
 mod sessions;
 mod sites;
 mod traffic;

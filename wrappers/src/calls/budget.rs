@@ -433,6 +433,11 @@ impl Budget {
         if self.is_unlimited() { f64::INFINITY } else { self.share.get() * REGIONS }
     }
 
+    /// Whether the phases that libraries name may take `spent` ticks until `now`: all of them together as much as the whole budget.
+    pub(crate) fn allows_phases(&self, now: u64, spent: f64) -> bool {
+        self.is_unlimited() || spent <= self.allowed(now, 1.0)
+    }
+
     /// Ticks that gyan spent in wrappers.
     pub(crate) fn wrappers(&self, ways: &Ways) -> f64 {
         let timing = if self.is_unlimited() {

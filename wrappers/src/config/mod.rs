@@ -16,7 +16,8 @@ use std::path::PathBuf;
 pub(crate) use table::Config;
 use table::TABLE;
 pub(crate) use values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, SLOWEST_AT_MOST, TimelineWindow, WatchFor,
+    EventsFrom, Live, Notices, RecordCvars, Reduce, Regions, SLOWEST_AT_MOST, TimelineWindow,
+    WatchFor,
 };
 
 impl Config {

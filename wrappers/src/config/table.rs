@@ -10,9 +10,9 @@ use gyan_results::SiteSettings;
 
 use super::selection::Wanted;
 use super::values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, TimelineWindow, WatchFor, choice, directory,
-    events_from, interval, live, mode, names, number, pairs, share, size, switch, timeline_slowest,
-    timeline_window, unless, watch_for,
+    EventsFrom, Live, Notices, RecordCvars, Reduce, Regions, TimelineWindow, WatchFor, choice,
+    choices, directory, events_from, interval, live, mode, names, number, pairs, share, size,
+    switch, timeline_slowest, timeline_window, unless, watch_for,
 };
 
 /// One environment variable.
@@ -197,6 +197,10 @@ settings! {
 
     /// `off`: an OpenMP runtime is not asked what its threads do
     GYAN_OPENMP ("on") openmp: bool = true, switch;
+
+    /// whose regions are [phases](phases.md#regions-that-your-program-has-already): `kokkos`, `nvtx`, `itt`, `petsc`; `gyan run --phases`
+    /// also sets the variables by which the first three find libgyan.so
+    GYAN_PHASES ("") phases: Vec<Regions> = Vec::new(), choices;
 
     /// `off`: the time of collectives is not divided into waiting and transfer, and messages are not compared between their two
     /// ranks to know how long which of them waits for the other

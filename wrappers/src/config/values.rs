@@ -95,6 +95,24 @@ impl Choice for RecordCvars {
     ];
 }
 
+/// Whose regions are phases.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Regions {
+    Kokkos,
+    Nvtx,
+    Itt,
+    Petsc,
+}
+
+impl Choice for Regions {
+    const ALL: &[(&str, Regions)] = &[
+        ("kokkos", Regions::Kokkos),
+        ("nvtx", Regions::Nvtx),
+        ("itt", Regions::Itt),
+        ("petsc", Regions::Petsc),
+    ];
+}
+
 /// A setting that is one of a few words.
 pub(super) trait Choice: Copy + 'static {
     const ALL: &[(&str, Self)];
@@ -107,6 +125,11 @@ pub(super) fn choice<C: Choice>(value: &str) -> Result<C, String> {
         let words: Vec<&str> = C::ALL.iter().map(|(word, _)| *word).collect();
         format!("is none of {}", words.join(", "))
     })
+}
+
+/// Several of the words of a [`Choice`]: `word,word`.
+pub(super) fn choices<C: Choice>(value: &str) -> Result<Vec<C>, String> {
+    names(value).iter().map(|word| choice(word)).collect()
 }
 
 /// What `read` makes of the value, and nothing for the word that turns it off.

@@ -24,6 +24,7 @@ pub(crate) mod lifecycle;
 mod missing;
 mod openmp;
 mod phases;
+mod regions;
 mod requests;
 mod spelling;
 mod stopwatch;

@@ -12,6 +12,7 @@ pub(crate) mod pvars;
 pub(crate) mod queues;
 pub(crate) mod receives;
 pub(crate) mod recording;
+pub(crate) mod regions;
 pub(crate) mod streams;
 pub(crate) mod timeline;
 pub(crate) mod waiting;

@@ -148,9 +148,16 @@ pub(crate) fn object_goes_inside_mpi(kind: Kind, handle: usize) {
     with_run_soon(|run| run.object_goes(kind, handle, LastReading::LeaveOut));
 }
 
-/// The program begins or ends a phase.
-pub(crate) fn change_phase(change: phases::PhaseChange) {
-    with_run(|run| run.change_phase(change));
+/// The program begins or ends a phase. Returns the ticks that it took, 0 where there is no run.
+pub(crate) fn change_phase(change: phases::PhaseChange) -> f64 {
+    let mut ticks = 0.0;
+    with_run(|run| ticks = run.change_phase(change));
+    ticks
+}
+
+/// Adds a warning to the profile.
+pub(crate) fn warn(text: &str) {
+    with_run(|run| run.config.warn_once(vec![text.to_owned()]));
 }
 
 /// Whether any thread may call MPI, and the name of the level.
@@ -274,15 +281,17 @@ impl Run {
         }
     }
 
-    /// The program begins or ends a phase, or calls `MPI_Pcontrol`.
-    fn change_phase(&mut self, change: phases::PhaseChange) {
+    /// The program begins or ends a phase, or calls `MPI_Pcontrol`. Returns the ticks that it took.
+    fn change_phase(&mut self, change: phases::PhaseChange) -> f64 {
         if !self.is_of_this_process() {
-            return;
+            return 0.0;
         }
         let now = clock::now();
         if matches!(change, phases::PhaseChange::Level(2)) {
             self.write_so_far(End { how: Ending::Running, code: 0 }, Look::Whole);
-            return budget().spent(clock::now().wrapping_sub(now));
+            let ticks = clock::now().wrapping_sub(now);
+            budget().spent(ticks);
+            return ticks as f64;
         }
         if let Some(next) = self.phases.change(change) {
             let guards = self.guards();
@@ -308,6 +317,6 @@ impl Run {
         }
         let reads = self.sampler.as_ref().is_some_and(|sampler| sampler.read_phase_at(now));
         let known = if reads { &mut self.change.with_readings } else { &mut self.change.without };
-        budget().charge(known, clock::now().wrapping_sub(now));
+        budget().charge(known, clock::now().wrapping_sub(now))
     }
 }

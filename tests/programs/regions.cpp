@@ -1,0 +1,3 @@
+/* regions.c with Kokkos, which is C++. */
+#define KOKKOS
+#include "regions.c"
