@@ -169,7 +169,7 @@ fn networks(root: &Path) -> Vec<Network> {
 }
 
 /// The names in a directory, sorted.
-fn names(directory: &Path) -> Vec<String> {
+pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> =
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
