@@ -70,6 +70,9 @@ fn resources(processors: &str, rank: u32) -> Resources {
         major_faults: 0,
         peak_memory_bytes: (24 << 20) + (u64::from(rank) << 18),
         processor_wait_s: Some(0.25),
+        processors_used: None,
+        threads: None,
+        openmp: None,
         start_peak_memory_bytes: 5 << 20,
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         let each = (fit / ranks as f64).floor().max(1.0);
         advice.push(command(
             &format!("give each rank at most {} thread{}", double(each), super::plural(each)),
-            &format!("OMP_NUM_THREADS={each}, if the threads are OpenMP's"),
+            format!("OMP_NUM_THREADS={each}, if the threads are OpenMP's"),
         ));
     }
     if placement.threads.is_none() || ranks as f64 > fit {
@@ -80,10 +80,12 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let wait = estimated("time for which ranks wanted a processor", wait_s, "s", shown);
     let mut evidence = vec![
         exact("ranks on a host", ranks as f64, "", shown),
-        exact("busy threads on a host", placement.demand() as f64, "", shown),
         exact("processors that they may run on", processors, "", shown),
         gyan_results::Evidence { known, ..wait },
     ];
+    if let Some(threads) = placement.threads {
+        evidence.push(exact("busy threads on a host", threads as f64, "", shown));
+    }
     evidence.extend(outside(run));
     evidence.extend(
         lost.map(|lost| exact("times that ranks lost or yielded their processor", lost, "", shown)),
@@ -163,12 +165,17 @@ pub(super) fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
         double(free),
         if crowded.free_cores == 1 { "core has" } else { "cores have" }
     );
-    let each = placement.demand().div_ceil(placement.ranks.max(1));
+    let ranks = placement.ranks.max(1);
+    let most_cores = (placement.cores.unwrap_or(placement.processors) + crowded.free_cores) / ranks;
+    let each = placement.demand().div_ceil(ranks).min(most_cores.max(1));
     let advice = if crowded.threads_per_core.is_some() {
         vec![
             command(
-                &format!("give each rank {each} cores, one for each busy thread"),
                 &format!(
+                    "give each rank {each} core{}, for its busy threads",
+                    super::plural(each as f64)
+                ),
+                format!(
                     "mpirun --map-by slot:PE={each} --bind-to core ... (Slurm: srun --cpus-per-task={each})"
                 ),
             ),
@@ -218,7 +225,7 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
     }
     let cores = each.floor();
     let title = format!(
-        "ranks have {} cores each on average and used {}: the others were idle",
+        "a rank could use {} cores and used {} of them, on average",
         rounded(each),
         rounded(running.avg)
     );
@@ -229,7 +236,7 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
         {
             advice.push(command(
                 &format!("let OpenMP use them: OMP_NUM_THREADS is {threads}"),
-                &format!("OMP_NUM_THREADS={cores}"),
+                format!("OMP_NUM_THREADS={cores}"),
             ));
         }
         _ if busy >= 1.5 => advice.push(say(format!(

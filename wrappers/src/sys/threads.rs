@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gyan_results::{Loads, Ranges, Threads};
 
@@ -76,7 +76,7 @@ impl ThreadTimes {
 }
 
 /// None when the thread has ended since it was listed.
-fn time(task: &PathBuf) -> Option<ThreadTime> {
+fn time(task: &Path) -> Option<ThreadTime> {
     let scheduled = text(&task.join("schedstat")).and_then(|text| {
         let mut numbers = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
         let seconds = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
