@@ -2,7 +2,7 @@
 
 use gyan_results::{Fidelity, OpenMp, PlacementSummary};
 
-use super::{RECEIVES, RuleMatch, SENDS, WAITS, rounded};
+use super::{RECEIVES, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
@@ -220,14 +220,14 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
     let busy = used.busy_threads.as_ref().map_or(1.0, |busy| busy.avg);
     // What they wanted of the processors and others had is not idle.
     let wanted = used.thread_wait_s.as_ref().map_or(0.0, |wait| run.share(wait.sum.as_f64()));
-    if each - running.avg < 0.9 || running.avg + wanted * busy > MOST_USED * each {
+    if each < 1.5 || each - running.avg < 0.9 || running.avg + wanted * busy > MOST_USED * each {
         return Vec::new();
     }
     let cores = each.floor();
     let title = format!(
         "a rank could use {} cores and used {} of them, on average",
-        rounded(each),
-        rounded(running.avg)
+        double(each),
+        double(running.avg)
     );
     let mut advice = Vec::new();
     match &used.openmp {
@@ -241,7 +241,7 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
         }
         _ if busy >= 1.5 => advice.push(say(format!(
             "see what runs on one thread: {} threads of a rank are busy, for part of the time",
-            rounded(busy)
+            double(busy)
         ))),
         _ => {}
     }
