@@ -211,7 +211,7 @@ fn with_threads(
 fn cores_that_ranks_leave_idle_are_told_with_what_openmp_was_given() {
     let findings = found(&with_threads(2, 16, (1, 1.1, 0.0), Some("1")));
     let idle = one(&findings, "idle-processors");
-    assert_eq!(idle.title, "a rank could use 8 cores and used 1.1 of them, on average");
+    assert_eq!(idle.title, "a rank could use 8 cores and used 1.10 of them, on average");
     assert_eq!(idle.at_stake_s, None);
     assert_eq!(idle.advice[0].command.as_deref(), Some("OMP_NUM_THREADS=8"));
     let findings = found(&with_threads(2, 16, (8, 3.0, 0.0), Some("8")));

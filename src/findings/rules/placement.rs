@@ -245,9 +245,10 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
         ))),
         _ => {}
     }
-    advice.push(say(
-        "or start more ranks, one for each core; where the memory of a rank needs the host, that many cannot be",
-    ));
+    let or = if advice.is_empty() { "" } else { "or " };
+    advice.push(say(format!(
+        "{or}start one rank for each core, unless a rank needs the memory of several"
+    )));
     let shown = "gyan report --machine";
     let evidence = vec![
         exact("processors that a rank used, on average", running.avg, "", shown),
