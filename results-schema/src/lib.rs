@@ -33,6 +33,7 @@ mod job;
 mod judgement;
 mod knobs;
 mod live;
+mod loads;
 mod lock_times;
 mod machine;
 mod merge;
@@ -115,10 +116,11 @@ pub use live::{
     LiveEntry, LiveFile, LiveRank, LiveText, end_of_process, is_live_file_name, live_file_name,
     parse_live, write_live,
 };
+pub use loads::Loads;
 pub use lock_times::{LockCall, LockEpoch, LockTimes, WindowLocks};
 pub use machine::{
-    Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, PlacementSummary, Resources,
-    ResourcesSummary, Transport,
+    Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, OpenMpRuntime, PlacementSummary,
+    Resources, ResourcesSummary, ThreadLoad, Threads, Transport,
 };
 pub use merge::add_histogram;
 pub use message_times::{

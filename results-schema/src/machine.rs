@@ -111,6 +111,16 @@ pub struct Resources {
     /// them (proc(5), `/proc/PID/schedstat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_wait_s: Option<f64>,
+    /// How many processors it used on average since `MPI_Init`, with the threads that have ended: its processor time
+    /// by the time that has passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors_used: Option<f64>,
+    /// Its threads; none when the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<Threads>,
+    /// Its OpenMP runtime; none if none was loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openmp: Option<OpenMpRuntime>,
     /// Page faults without input or output, since `MPI_Init`.
     pub minor_faults: u64,
     /// Page faults that had to read, since `MPI_Init`.
@@ -125,6 +135,44 @@ pub struct Resources {
     /// Why there are no counters; none in profiles of a gyan that did not look for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters_absent: Option<String>,
+}
+
+/// The threads that a rank had when its profile was made. One is busy if it ran, or was ready to run, for at least a
+/// tenth of the time since `MPI_Init`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Threads {
+    /// How many there were, with those of libraries and of gyan.
+    pub number: u64,
+    /// How many of them were busy.
+    pub busy: u64,
+    /// Seconds for which a busy thread was ready to run and had no processor, on average over these threads, since
+    /// `MPI_Init`; none when the kernel does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_wait_s: Option<f64>,
+    /// Where the busy threads might run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<ThreadLoad>,
+}
+
+/// Processors that equally many busy threads might run on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ThreadLoad {
+    /// The logical processors, as ranges.
+    pub processors: String,
+    /// Busy threads on each of them; one that might run on several counts as a fraction on each.
+    pub threads: f64,
+}
+
+/// An OpenMP runtime that a rank has loaded.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct OpenMpRuntime {
+    /// Its file, without `.so`: `libgomp`, `libomp`, `libiomp5`.
+    pub runtime: String,
+    /// `OMP_NUM_THREADS` at `MPI_Init`; none when it was not set.
+    pub num_threads: Option<String>,
 }
 
 /// The limits of a control group, versions 1 and 2: the tightest of the groups that the process is in.
@@ -159,6 +207,9 @@ pub struct PlacementSummary {
     pub hosts: Vec<String>,
     /// Number of ranks on each host, of those that are in the summary.
     pub ranks: u64,
+    /// Number of their busy threads, if there are more of them than ranks; a rank without one counts as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
     /// Number of logical processors that any of these ranks may run on.
     pub processors: u64,
     /// Number of cores that these processors are on; none when the cores of the host are not known.
@@ -166,7 +217,7 @@ pub struct PlacementSummary {
     /// How much processor time the control groups of the ranks allow all of them together, in processors; none
     /// when a rank has no limit.
     pub processor_limit: Option<f64>,
-    /// Whether there are more ranks than that.
+    /// Whether there are more ranks, or busy threads, than that.
     pub is_oversubscribed: bool,
     /// Cores with more than their share of the ranks, while others are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +225,13 @@ pub struct PlacementSummary {
 }
 
 impl PlacementSummary {
-    /// How many ranks can run at a time.
+    /// How many ranks or threads want to run at a time.
+    #[must_use]
+    pub fn demand(&self) -> u64 {
+        self.threads.unwrap_or(self.ranks)
+    }
+
+    /// How many ranks or threads can run at a time.
     #[must_use]
     pub fn capacity(&self) -> f64 {
         let processors = self.processors as f64;
@@ -182,7 +239,7 @@ impl PlacementSummary {
     }
 }
 
-/// Cores to which more than one rank is bound, although other cores are free.
+/// Cores to which more than one rank or busy thread is bound, although other cores are free.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Crowded {
@@ -191,7 +248,10 @@ pub struct Crowded {
     /// The number of ranks on the core with the most; a rank that may run on several processors counts as a
     /// fraction on each.
     pub ranks_per_core: f64,
-    /// Number of cores that no rank of the job may run on, but could if it were not bound.
+    /// The same of busy threads, if there are more of them on the host than ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_per_core: Option<f64>,
+    /// Number of cores that no rank or busy thread of the job may run on, but could if it were not bound.
     pub free_cores: u64,
 }
 
@@ -214,6 +274,21 @@ reduced! {
         /// Seconds for which the first thread was ready to run and had no processor.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         processor_wait_s: Option<Statistic> = Option<Statistics>,
+        /// How many processors a rank used on average.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        processors_used: Option<Statistic> = Option<Statistics>,
+        /// Number of threads at the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.number),
+        /// Number of threads that ran, or were ready to, for at least a tenth of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + busy_threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.busy),
+        /// Seconds for which a busy thread was ready to run and had no processor, on average over those of a rank.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + thread_wait_s: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().and_then(|of| of.processor_wait_s),
+        /// The OpenMP runtime of the lowest rank.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        openmp: Option<OpenMpRuntime> = Lowest<Option<OpenMpRuntime>>,
         /// Page faults without input or output.
         minor_faults: Statistic = Statistics,
         /// Page faults that had to read.
@@ -282,6 +357,10 @@ impl ResourcesSummary {
             ("voluntary_switches", Unit::Count, Some(&self.voluntary_switches)),
             ("involuntary_switches", Unit::Count, Some(&self.involuntary_switches)),
             ("processor_wait_s", Unit::Seconds, self.processor_wait_s.as_ref()),
+            ("processors_used", Unit::Count, self.processors_used.as_ref()),
+            ("threads", Unit::Count, self.threads.as_ref()),
+            ("busy_threads", Unit::Count, self.busy_threads.as_ref()),
+            ("thread_wait_s", Unit::Seconds, self.thread_wait_s.as_ref()),
             ("minor_faults", Unit::Count, Some(&self.minor_faults)),
             ("major_faults", Unit::Count, Some(&self.major_faults)),
             ("peak_memory_bytes", Unit::Bytes, Some(&self.peak_memory_bytes)),
@@ -324,7 +403,6 @@ mod tests {
         let summary: Summary = serde_json::from_str(text).unwrap();
         let mut resources = summary.resources.unwrap();
         resources.memory_limit_bytes = Some(resources.processors.clone());
-        resources.processor_wait_s = Some(resources.user_s.clone());
         for counter in [
             &mut resources.useful_instructions,
             &mut resources.useful_cycles,
@@ -336,6 +414,12 @@ mod tests {
         ] {
             *counter = Some(resources.processors.clone());
         }
+        let known = Some(resources.user_s.clone());
+        resources.processor_wait_s.clone_from(&known);
+        resources.processors_used.clone_from(&known);
+        resources.threads.clone_from(&known);
+        resources.busy_threads.clone_from(&known);
+        resources.thread_wait_s = known;
         let written = serde_json::to_value(&resources).unwrap();
         let written: Vec<&String> = written.as_object().unwrap().keys().collect();
         let mut names: Vec<&str> = resources.measures().map(|(name, ..)| name).collect();

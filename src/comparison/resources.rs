@@ -8,6 +8,7 @@ const COMPARED: &[(&str, &str)] = &[
     ("user_s", "processor time in the program"),
     ("system_s", "processor time in the kernel"),
     ("processor_wait_s", "waiting for a processor"),
+    ("processors_used", "processors used"),
     ("involuntary_switches", "times that a processor was taken away"),
     ("major_faults", "page faults that had to read"),
     ("useful_instructions", "instructions outside MPI"),

@@ -231,16 +231,23 @@ impl<'a> RunFacts<'a> {
         self.summary.hosts.len() == 1
     }
 
-    /// The first host with more ranks than processors.
+    /// The first host with more ranks, or busy threads, than processors.
     pub(super) fn oversubscribed(&self) -> Option<&'a PlacementSummary> {
         self.summary.placements.iter().find(|placement| placement.is_oversubscribed)
     }
 
+    /// Whether ranks have more than one busy thread.
+    fn are_threads_busy(&self) -> bool {
+        self.summary.placements.iter().any(|placement| placement.threads.is_some())
+    }
+
     /// Seconds for which ranks were ready to run and had no processor: counted by the kernel, or else the time
-    /// that they were not running while their processors were busy.
+    /// that they were not running while their processors were busy. Of a rank with several busy threads, what one of
+    /// them waited on average.
     pub(super) fn waits_for_processors(&self) -> Option<(f64, Fidelity)> {
         let used = self.summary.resources.as_ref()?;
-        if let Some(wait) = &used.processor_wait_s {
+        let of_threads = used.thread_wait_s.as_ref().filter(|_| self.are_threads_busy());
+        if let Some(wait) = of_threads.or(used.processor_wait_s.as_ref()) {
             return Some((wait.sum.as_f64(), Fidelity::Exact));
         }
         let running_s = used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
@@ -269,7 +276,11 @@ impl<'a> RunFacts<'a> {
         // How much of it is in MPI is not known where the time there is a lower bound.
         self.summary.in_mpi.as_ref()?.time_error_s?;
         // Ranks that sleep are in neither.
-        let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
+        let mut awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
+        if self.are_threads_busy() {
+            // At most one thread of a rank is on its way through the run at a time.
+            awake_s = awake_s.min(self.total_s);
+        }
         let in_mpi_s = self.summary.in_mpi.as_ref().map_or(0.0, |of| of.time_s.sum.as_f64());
         // The library starts before MPI_Init.
         let in_mpi_s = in_mpi_s + self.summary.overhead.mpit_init_s.sum.as_f64();

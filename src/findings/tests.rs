@@ -182,6 +182,71 @@ fn too_few_processors_for_ranks_that_compute_are_told_with_what_fits() {
     assert_eq!(findings[0].advice[0].text, "run at most 2 ranks, or on more cores");
 }
 
+/// Ranks on so many processors for ten seconds, each with so many busy threads that used so much in all, and waited for
+/// so long each. `openmp`: the number of threads that OpenMP was given.
+fn with_threads(
+    ranks: u32,
+    processors: u32,
+    (busy, used, wait_s): (u64, f64, f64),
+    openmp: Option<&str>,
+) -> Vec<Value> {
+    let of = |of: u32| rank(of, ranks, 10.0, &[call("MPI_Allreduce", 20, 0.2)]);
+    let all = vec![(10.0 * used, wait_s); ranks as usize];
+    let mut ranks = on_machine((0..ranks).map(of).collect(), processors, &all);
+    for rank in &mut ranks {
+        let list = rank["resources"]["processors"].clone();
+        let each = busy as f64 / f64::from(processors);
+        let resources = &mut rank["resources"];
+        resources["processors_used"] = json!(used);
+        resources["threads"] = json!({
+            "number": busy + 3, "busy": busy, "processor_wait_s": wait_s,
+            "loads": [{ "processors": list, "threads": each }],
+        });
+        if openmp.is_some() {
+            resources["openmp"] = json!({ "runtime": "libgomp", "num_threads": openmp });
+        }
+    }
+    ranks
+}
+
+#[test]
+fn cores_that_ranks_leave_idle_are_told_with_what_openmp_was_given() {
+    let findings = found(&with_threads(2, 16, (1, 1.1, 0.0), Some("1")));
+    let idle = one(&findings, "idle-processors");
+    assert_eq!(idle.title, "a rank could use 8 cores and used 1.10 of them, on average");
+    assert_eq!(idle.at_stake_s, None);
+    assert_eq!(idle.advice[0].command.as_deref(), Some("OMP_NUM_THREADS=8"));
+    let findings = found(&with_threads(2, 16, (8, 3.0, 0.0), Some("8")));
+    let advice = &one(&findings, "idle-processors").advice[0].text;
+    assert!(advice.contains("8 threads of a rank are busy"), "{advice}");
+}
+
+#[test]
+fn ranks_that_use_their_cores_or_want_them_leave_none_idle() {
+    for (ranks, processors, threads) in [
+        // One rank for each core, also one that sleeps.
+        (4, 4, (1, 1.0, 0.0)),
+        (4, 4, (0, 0.1, 0.0)),
+        (2, 8, (4, 3.9, 0.0)),
+        // Others have what the threads want.
+        (2, 8, (4, 2.0, 5.0)),
+    ] {
+        let findings = found(&with_threads(ranks, processors, threads, None));
+        assert!(!ids(&findings).contains(&"idle-processors"), "{threads:?}: {findings:#?}");
+    }
+}
+
+#[test]
+fn too_few_processors_for_threads_are_told_with_how_many_fit() {
+    let findings = found(&with_threads(2, 4, (4, 2.0, 5.0), Some("4")));
+    let crowd = one(&findings, "oversubscribed");
+    assert!(crowd.title.starts_with("8 busy threads of 2 ranks share 4 processors"), "{crowd:?}");
+    assert_eq!(crowd.advice[0].text, "give each rank at most 2 threads");
+    assert_eq!(crowd.advice.len(), 1, "{crowd:#?}");
+    // A rank is in the run once, however many threads it has.
+    close(crowd.at_stake_s, 10.0);
+}
+
 #[test]
 fn load_is_told_first_and_hides_nothing() {
     // A quarter of the run without a processor, and all work on rank 0.

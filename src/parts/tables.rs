@@ -199,6 +199,20 @@ columns! { of in RankProfile;
     column(involuntary_switches: Integer, Exact) => used(of).map(|of| of.involuntary_switches),
     /// seconds for which the first thread was ready to run and had no processor, by the kernel
     column(processor_wait_s: Double, Exact) => used(of).and_then(|of| of.processor_wait_s),
+    /// processors that it used on average since MPI_Init, by the kernel
+    column(processors_used: Double, Exact) => used(of).and_then(|of| of.processors_used),
+    /// threads at the end, with those of libraries
+    column(threads: Integer, Exact) => used(of).and_then(|of| Some(of.threads.as_ref()?.number)),
+    /// threads that ran, or were ready to, for a tenth of the time since MPI_Init
+    column(busy_threads: Integer, Exact) => used(of).and_then(|of| Some(of.threads.as_ref()?.busy)),
+    /// seconds for which a busy thread was ready to run and had no processor, on average
+    column(thread_wait_s: Double, Exact) =>
+        used(of).and_then(|of| of.threads.as_ref()?.processor_wait_s),
+    /// OpenMP runtime that is loaded
+    column(openmp: Text) => used(of).and_then(|of| Some(&of.openmp.as_ref()?.runtime)),
+    /// OMP_NUM_THREADS at MPI_Init
+    column(omp_num_threads: Text) =>
+        used(of).and_then(|of| of.openmp.as_ref()?.num_threads.as_ref()),
     /// page faults since MPI_Init that did not read
     column(minor_faults: Integer, Exact) => used(of).map(|of| of.minor_faults),
     /// page faults since MPI_Init that read

@@ -72,6 +72,26 @@ static void other_load(void)
         spin(1);
 }
 
+static void *spin_on(void *nothing)
+{
+    spin(2);
+    return nothing;
+}
+
+/* One thread works; in the twin one for each processor of the host. */
+static void idle_processors(void)
+{
+    pthread_t threads[256];
+    long number = healthy ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    if (number > 256)
+        number = 256;
+    for (long i = 1; i < number; i++)
+        pthread_create(&threads[i], NULL, spin_on, NULL);
+    spin_on(NULL);
+    for (long i = 1; i < number; i++)
+        pthread_join(threads[i], NULL);
+}
+
 static void copied_twice(void)
 {
     int bytes = healthy ? 16 << 10 : LARGE;
@@ -522,6 +542,7 @@ static const struct {
     {"oversubscribed", oversubscribed},
     {"bound-together", oversubscribed},
     {"other-load", other_load},
+    {"idle-processors", idle_processors},
     {"copied-twice", copied_twice},
     {"slow-start", slow_start},
     {"imbalance", imbalance},

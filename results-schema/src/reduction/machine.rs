@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::Hosts;
+use crate::loads::Loads;
 use crate::merge::{Merge, merge_fields};
 use crate::ranges::Ranges;
 use crate::{Cgroup, Crowded, Machine, MachineSummary, PlacementSummary, RankProfile};
@@ -38,70 +39,15 @@ impl Machines {
     }
 }
 
-/// One rank on one processor.
-const ONE: u64 = 1 << 32;
-
-/// The demand for processors: the first and last of a range, and the load on each of them, in units of
-/// 1/[`ONE`]. A rank that may run on several processors is a fraction of a load on each. Ranges are in order
-/// and do not overlap; processors without demand are left out.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-struct Loads(Vec<(u32, u32, u64)>);
-
-impl Loads {
-    fn of(processors: &Ranges) -> Loads {
-        let Some(load) = ONE.checked_div(processors.len()) else { return Loads::default() };
-        Loads(processors.pairs().map(|(first, last)| (first, last, load)).collect())
-    }
-
-    fn processors(&self) -> Ranges {
-        let mut all = Ranges::default();
-        self.0.iter().for_each(|(first, last, _)| all.extend(&Ranges::between(*first, *last)));
-        all
-    }
-
-    /// The load of all of these together.
-    fn on(&self, processors: &Ranges) -> u128 {
-        let on_both = |(first, last): (u32, u32)| {
-            self.0.iter().map(move |(from, to, load)| {
-                let (first, last) = (first.max(*from), last.min(*to));
-                let number = (u64::from(last) + 1).saturating_sub(first.into());
-                u128::from(number) * u128::from(*load)
-            })
-        };
-        processors.pairs().flat_map(on_both).sum()
-    }
-}
-
-impl Merge for Loads {
-    fn absorb(&mut self, other: &Loads) {
-        if self.0.is_empty() {
-            return self.clone_from(other);
-        }
-        // The change of the load at a processor.
-        let mut changes: BTreeMap<u64, i128> = BTreeMap::new();
-        for &(first, last, load) in self.0.iter().chain(&other.0) {
-            *changes.entry(first.into()).or_default() += i128::from(load);
-            *changes.entry(u64::from(last) + 1).or_default() -= i128::from(load);
-        }
-        self.0.clear();
-        let (mut from, mut load) = (0, 0_i128);
-        for (at, change) in changes.into_iter().filter(|(_, change)| *change != 0) {
-            if let (Ok(first), Ok(last)) =
-                (u32::try_from(from), u32::try_from(at - u64::from(at > 0)))
-                && load > 0
-            {
-                self.0.push((first, last, u64::try_from(load).unwrap_or(u64::MAX)));
-            }
-            (from, load) = (at, load + change);
-        }
-    }
-}
-
 /// Which ranks may run where on a host.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PlacementReduction {
     ranks: u64,
+    /// Ranks, where their first threads could run at the start.
     loads: Loads,
+    /// Of a rank with busy threads each of them, where it could run at the end; of any other rank the first.
+    threads: Loads,
+    busy: u64,
     /// What the control groups allow, for ranks that may not run on all of it.
     allowed: Ranges,
     /// The paths of groups that limit processor time, and their limits in thousandths of a processor.
@@ -110,7 +56,7 @@ pub(super) struct PlacementReduction {
 }
 
 merge_fields! {
-    PlacementReduction { ranks, loads, allowed, limits, without_limit }
+    PlacementReduction { ranks, loads, threads, busy, allowed, limits, without_limit }
 }
 
 impl PlacementReduction {
@@ -128,9 +74,14 @@ impl PlacementReduction {
             let limit = (processor_limit.filter(|limit| *limit > 0.0)? * 1000.0).round() as u64;
             Some((path.clone().unwrap_or_default(), limit))
         });
+        let loads = Loads::of(&processors);
+        let busy = resources.threads.as_ref().filter(|threads| threads.busy > 0);
+        let threads = busy.map_or_else(|| loads.clone(), |of| Loads::from_rows(&of.loads));
         PlacementReduction {
             ranks: 1,
-            loads: Loads::of(&processors),
+            loads,
+            threads,
+            busy: busy.map_or(1, |threads| threads.busy),
             allowed: allowed.unwrap_or_default(),
             without_limit: u64::from(limit.is_none()),
             limits: limit.into_iter().collect(),
@@ -138,75 +89,58 @@ impl PlacementReduction {
     }
 
     fn finish(&self, host: &str, machine: Option<&Machine>) -> Option<PlacementSummary> {
-        let PlacementReduction { ranks, loads, allowed, limits, without_limit } = self;
-        let used = loads.processors();
+        let PlacementReduction { ranks, loads, threads, busy, allowed, limits, without_limit } =
+            self;
+        let running = threads.processors();
+        let mut used = loads.processors();
+        used.extend(&running);
         if used.is_empty() {
             return None;
         }
         let parsed = |text: &String| text.parse::<Ranges>().unwrap_or_default();
-        let cores: Option<Vec<Ranges>> = machine
-            .filter(|machine| machine.cores.is_some())
-            .map(|machine| machine.core_processors.iter().map(parsed).collect());
-        // Each counts as its own core if the host does not say more.
-        let cores_of = |processors: &Ranges| match cores.as_deref() {
-            None | Some([]) => processors.len(),
-            Some(cores) => {
-                cores.iter().filter(|core| core.common(processors).is_some()).count() as u64
-            }
+        let are_cores_known = machine.is_some_and(|machine| machine.cores.is_some());
+        // Each processor counts as its own core if the host does not say more.
+        let cores: Vec<Ranges> = machine
+            .filter(|_| are_cores_known)
+            .map(|machine| machine.core_processors.iter().map(parsed).collect())
+            .unwrap_or_default();
+        let with = |processors: &Ranges| -> Vec<&Ranges> {
+            cores.iter().filter(|core| core.common(processors).is_some()).collect()
+        };
+        let cores_of = |processors: &Ranges| {
+            if cores.is_empty() { processors.len() } else { with(processors).len() as u64 }
         };
         let mut available = allowed.clone();
         if available.is_empty() {
             available = machine.map(|machine| parsed(&machine.processors)).unwrap_or_default();
         }
-        let core_with = |processors: &Ranges| match cores.as_deref() {
-            None | Some([]) => processors.clone(),
-            Some(cores) => {
-                let mut whole = Ranges::default();
-                let with = cores.iter().filter(|core| core.common(processors).is_some());
-                with.for_each(|core| whole.extend(core));
-                whole
-            }
-        };
-        let free_cores = cores_of(&available.without(&core_with(&used)));
-        // Rounding can lower a load by up to one unit per processor.
-        let is_crowded = |load: u128| load > u128::from(ONE + ONE / 100);
-        let mut crowded = Ranges::default();
-        let mut most = 0;
-        let mut look_at = |core: Ranges, load: u128| {
-            if is_crowded(load) {
-                crowded.extend(&core);
-                most = most.max(load);
-            }
-        };
-        match cores.as_deref() {
-            None | Some([]) => loads.0.iter().for_each(|(first, last, load)| {
-                look_at(Ranges::between(*first, *last), (*load).into());
-            }),
-            Some(cores) => cores.iter().for_each(|core| look_at(core.clone(), loads.on(core))),
+        let mut taken = running.clone();
+        for core in with(&running) {
+            taken.extend(core);
         }
-        let crowded = (free_cores > 0 && most > 0).then(|| Crowded {
+        let free_cores = cores_of(&available.without(&taken));
+        let (crowded, threads_per_core) = threads.crowded(&cores);
+        let (_, ranks_per_core) = loads.crowded(&cores);
+        let crowded = (free_cores > 0 && !crowded.is_empty()).then(|| Crowded {
             processors: crowded.to_string(),
-            ranks_per_core: rounded(most as f64 / ONE as f64),
+            ranks_per_core: if *busy > *ranks { ranks_per_core } else { threads_per_core },
+            threads_per_core: (*busy > *ranks).then_some(threads_per_core),
             free_cores,
         });
         let limit = limits.iter().fold(0, |sum: u64, (_, limit)| sum.saturating_add(*limit));
         let mut placement = PlacementSummary {
             hosts: vec![host.to_owned()],
             ranks: *ranks,
+            threads: (*busy > *ranks).then_some(*busy),
             processors: used.len(),
-            cores: cores.is_some().then(|| cores_of(&used)),
+            cores: are_cores_known.then(|| cores_of(&used)),
             processor_limit: (*without_limit == 0).then_some(limit as f64 / 1000.0),
             is_oversubscribed: false,
             crowded,
         };
-        placement.is_oversubscribed = *ranks as f64 > placement.capacity();
+        placement.is_oversubscribed = placement.demand() as f64 > placement.capacity();
         Some(placement)
     }
-}
-
-/// Ignoring what the rounding of loads leaves.
-fn rounded(load: f64) -> f64 {
-    (load * 1000.0).round() / 1000.0
 }
 
 /// Identical hosts form one row, in the order of the first of them.
@@ -234,7 +168,7 @@ pub(super) fn placements(hosts: &Hosts, machines: &[MachineSummary]) -> Vec<Plac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Resources;
+    use crate::{Resources, Threads};
 
     fn machine(processors: &str, cores: &[&str]) -> Machine {
         Machine {
@@ -310,7 +244,7 @@ mod tests {
     #[test]
     fn cores_that_are_shared_while_others_are_free_are_told() {
         let crowded = |ranks: &[&str], machine: &Machine| {
-            let Crowded { processors, ranks_per_core, free_cores } =
+            let Crowded { processors, ranks_per_core, free_cores, .. } =
                 placed(ranks, Some(machine)).crowded?;
             Some((processors, ranks_per_core, free_cores))
         };
@@ -330,24 +264,59 @@ mod tests {
         assert_eq!(placed(&["0", "1", "2"], Some(&threads)).cores, Some(2));
     }
 
-    #[test]
-    fn loads_add_up_in_any_order_and_alike_neighbours_are_one_range() {
-        let ranks = ["0-3", "2-5", "9", "0-1", "4294967290-4294967295", "3"];
-        let of = |order: &[usize]| {
-            let mut all = Loads::default();
-            for at in order {
-                let processors: Ranges = ranks[*at].parse().unwrap();
-                all.absorb(&Loads::of(&processors));
-            }
-            all
-        };
-        let expected = of(&[0, 1, 2, 3, 4, 5]);
-        assert_eq!(expected, of(&[5, 3, 1, 0, 2, 4]));
-        assert_eq!(expected.processors().to_string(), "0-5,9,4294967290-4294967295");
-        let mut bound = Loads::default();
-        for processor in 0..4 {
-            bound.absorb(&Loads::of(&Ranges::of(processor)));
+    /// Ranks that may run on these processors, each with its busy threads and where those may run.
+    fn threaded(ranks: &[(&str, &[&str])], machine: &Machine) -> PlacementSummary {
+        let mut all = PlacementReduction::default();
+        for (rank, (processors, threads)) in (0..).zip(ranks) {
+            let mut loads = Loads::default();
+            threads.iter().for_each(|thread| loads.add(&thread.parse().unwrap()));
+            let busy = threads.len() as u64;
+            let threads =
+                Threads { number: busy + 2, busy, loads: loads.rows(), ..Threads::default() };
+            let mut profile = crate::reduction::tests::profile("a", rank, 4);
+            profile.resources = Some(Resources {
+                processors: (*processors).into(),
+                threads: Some(threads),
+                ..Resources::default()
+            });
+            all.absorb(&PlacementReduction::of(&profile));
         }
-        assert_eq!(bound, Loads(vec![(0, 3, ONE)]));
+        all.finish("n1", Some(machine)).unwrap()
+    }
+
+    #[test]
+    fn busy_threads_need_a_processor_each_and_a_rank_without_one_counts_as_one() {
+        let four = machine("0-3", &[]);
+        for (ranks, threads, too_many) in [
+            (&[("0-3", &["0-3"; 1][..]), ("0-3", &[])][..], None, false),
+            (&[("0-3", &["0-3"; 2]), ("0-3", &["0-3"; 2])], Some(4), false),
+            (&[("0-3", &["0-3"; 2]), ("0-3", &["0-3"; 3])], Some(5), true),
+            // An OpenMP runtime binds the first thread before MPI_Init, and the others to other processors.
+            (&[("0", &["0", "1", "2", "3"])], Some(4), false),
+        ] {
+            let placement = threaded(ranks, &four);
+            let found =
+                (placement.threads, placement.is_oversubscribed, placement.crowded.is_some());
+            assert_eq!(found, (threads, too_many, false), "{ranks:?}");
+        }
+    }
+
+    #[test]
+    fn threads_on_one_core_while_others_are_free_are_told() {
+        let crowded = |ranks: &[(&str, &[&str])], machine: &Machine| {
+            let of = threaded(ranks, machine).crowded?;
+            Some((of.processors, of.ranks_per_core, of.threads_per_core, of.free_cores))
+        };
+        let four = machine("0-3", &[]);
+        // The launcher binds to a core, or the OpenMP runtime does.
+        let one = &[("0", &["0"; 4][..])];
+        assert_eq!(crowded(one, &four), Some(("0".into(), 1.0, Some(4.0), 3)));
+        let own = &[("0-3", &["1", "1"][..])];
+        assert_eq!(crowded(own, &four), Some(("1".into(), 0.25, Some(2.0), 3)));
+        let cores = machine("0-3", &["0,2", "1,3"]);
+        let two = &[("0-3", &["0", "2"][..])];
+        assert_eq!(crowded(two, &cores), Some(("0,2".into(), 0.5, Some(2.0), 1)));
+        assert_eq!(crowded(&[("0-3", &["0", "1"][..])], &cores), None);
+        assert_eq!(crowded(&[("0-3", &["0-3"; 2][..])], &four), None);
     }
 }

@@ -49,7 +49,9 @@ fn listed<T>(list: &[T], name: fn(&T) -> &String) -> Option<String> {
 fn placements(summary: &Summary) -> String {
     let text = |of: &gyan_results::PlacementSummary| {
         let crowded = if of.is_oversubscribed { ", oversubscribed" } else { "" };
-        format!("{} on {}{crowded}", of.ranks, of.processors)
+        let threads =
+            of.threads.map_or(String::new(), |threads| format!(" ({threads} busy threads)"));
+        format!("{}{threads} on {}{crowded}", of.ranks, of.processors)
     };
     let mut texts: Vec<String> = summary.placements.iter().map(text).collect();
     texts.dedup();

@@ -67,6 +67,8 @@ pub(crate) const RULES: &[Rule] = rules! {
         placement::oversubscribed;
     "other-load": System, "the time for which ranks wanted a processor (gyan report --machine)",
         placement::other_load;
+    "idle-processors": Run, "the processors that a rank used (gyan report --machine)",
+        placement::idle_processors;
     "slow-start": Run, "the time in MPI_Init", placement::slow_start;
     "asks-for-rank": Program, "the number of calls", program::asks_for_rank;
     "independent-io": Program, "the time in functions of MPI_File", program::independent_io;

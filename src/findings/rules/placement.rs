@@ -1,6 +1,6 @@
 //! Where do ranks run, and what does the machine let them do?
 
-use gyan_results::Fidelity;
+use gyan_results::{Fidelity, OpenMpRuntime, PlacementSummary};
 
 use super::{RECEIVES, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
@@ -19,6 +19,11 @@ const LARGE: f64 = 65536.0;
 /// loses it far less often. Open MPI 4 with four ranks on two processors: 10,000 and 90.
 const YIELDING: f64 = 1000.0;
 
+/// Ranks that use more of their processors leave none idle that is worth a word.
+const MOST_USED: f64 = 0.6;
+/// Seconds of a rank.
+const LEAST_RUN_S: f64 = 1.0;
+
 pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
@@ -27,6 +32,12 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         return Vec::new();
     }
     let (ranks, processors) = (placement.ranks, placement.capacity());
+    let who = match placement.threads {
+        Some(threads) => {
+            format!("{threads} busy threads of {ranks} rank{}", super::plural(ranks as f64))
+        }
+        None => format!("{ranks} ranks"),
+    };
     let fit = processors.floor().max(1.0);
     let hosts = placement.hosts.len();
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
@@ -40,14 +51,24 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         None => format!("a rank waits for one for {}", seconds(run.of_a_rank(wait_s))),
     };
     let title = format!(
-        "{ranks} ranks share {} processor{}{on}: {loses} of {}",
+        "{who} share {} processor{}{on}: {loses} of {}",
         double(processors),
         super::plural(processors),
         seconds(run.of_a_rank(run.total_s))
     );
     let on_a_host = if hosts > 1 { " on a host" } else { "" };
     let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", super::plural(fit));
-    let mut advice = vec![say(most)];
+    let mut advice = Vec::new();
+    if placement.threads.is_some() {
+        let each = (fit / ranks as f64).floor().max(1.0);
+        advice.push(command(
+            &format!("give each rank at most {} thread{}", double(each), super::plural(each)),
+            format!("OMP_NUM_THREADS={each}, if the threads are OpenMP's"),
+        ));
+    }
+    if placement.threads.is_none() || ranks as f64 > fit {
+        advice.push(say(most));
+    }
     let lost = run.summary.resources.as_ref().map(|used| used.involuntary_switches.sum.as_f64());
     if let Some((knob, value)) = run.knob_for(Purpose::Yield)
         && !is_true(value)
@@ -62,6 +83,9 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         exact("processors that they may run on", processors, "", shown),
         gyan_results::Evidence { known, ..wait },
     ];
+    if let Some(threads) = placement.threads {
+        evidence.push(exact("busy threads on a host", threads as f64, "", shown));
+    }
     evidence.extend(outside(run));
     evidence.extend(
         lost.map(|lost| exact("times that ranks lost or yielded their processor", lost, "", shown)),
@@ -130,30 +154,108 @@ pub(super) fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((placement, crowded)) = crowded else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let free = crowded.free_cores as f64;
+    let (most, who) = match crowded.threads_per_core {
+        Some(threads) => (threads, "busy threads"),
+        None => (crowded.ranks_per_core, "ranks"),
+    };
     let title = format!(
-        "up to {} ranks are bound to one core ({}) while {} {} none",
-        double(crowded.ranks_per_core),
+        "up to {} {who} are bound to one core ({}) while {} {} none",
+        double(most),
         crowded.processors,
         double(free),
         if crowded.free_cores == 1 { "core has" } else { "cores have" }
     );
-    let advice = vec![
-        command(
-            "bind each rank to a core of its own",
-            "mpirun --bind-to core ... (Slurm: srun --cpu-bind=cores)",
-        ),
-        say("or bind none: mpirun --bind-to none, srun --cpu-bind=none"),
-    ];
+    let ranks = placement.ranks.max(1);
+    let most_cores = (placement.cores.unwrap_or(placement.processors) + crowded.free_cores) / ranks;
+    let each = placement.demand().div_ceil(ranks).min(most_cores.max(1));
+    let advice = if crowded.threads_per_core.is_some() {
+        vec![
+            command(
+                &format!(
+                    "give each rank {each} core{}, for its busy threads",
+                    super::plural(each as f64)
+                ),
+                format!(
+                    "mpirun --map-by slot:PE={each} --bind-to core ... (Slurm: srun --cpus-per-task={each})"
+                ),
+            ),
+            say("let OpenMP spread its threads: OMP_PLACES=cores, without a list of processors"),
+        ]
+    } else {
+        vec![
+            command(
+                "bind each rank to a core of its own",
+                "mpirun --bind-to core ... (Slurm: srun --cpu-bind=cores)",
+            ),
+            say("or bind none: mpirun --bind-to none, srun --cpu-bind=none"),
+        ]
+    };
     let shown = "gyan report --machine";
     let wait = estimated("time for which ranks wanted a processor", wait_s, "s", shown);
     let evidence = vec![
         exact("ranks on a host", placement.ranks as f64, "", shown),
-        exact("ranks on the fullest core", crowded.ranks_per_core, "", shown),
-        exact("cores without a rank", free, "", shown),
+        exact(&format!("{who} on the fullest core"), most, "", shown),
+        exact(&format!("cores without {who}"), free, "", shown),
         gyan_results::Evidence { known, ..wait },
     ];
     let at_stake = of_load(run);
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
+}
+
+pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
+    let Some(used) = run.summary.resources.as_ref() else { return Vec::new() };
+    let (Some(running), true) = (&used.processors_used, run.is_known_to_its_end()) else {
+        return Vec::new();
+    };
+    // Threads of a core count as one: a rank that uses one of two leaves little idle.
+    let share = |placement: &PlacementSummary| {
+        Some(placement.capacity().min(placement.cores? as f64) / placement.ranks as f64)
+    };
+    let shares: Option<Vec<f64>> = run.summary.placements.iter().map(share).collect();
+    let least = shares.unwrap_or_default().into_iter().reduce(f64::min);
+    // Whatever is at the start and the end of a short run is most of it.
+    let (Some(each), true) = (least, run.of_a_rank(run.total_s) >= LEAST_RUN_S) else {
+        return Vec::new();
+    };
+    let busy = used.busy_threads.as_ref().map_or(1.0, |busy| busy.avg);
+    // What they wanted of the processors and others had is not idle.
+    let wanted = used.thread_wait_s.as_ref().map_or(0.0, |wait| run.share(wait.sum.as_f64()));
+    if each < 1.5 || each - running.avg < 0.9 || running.avg + wanted * busy > MOST_USED * each {
+        return Vec::new();
+    }
+    let cores = each.floor();
+    let title = format!(
+        "a rank could use {} cores and used {} of them, on average",
+        double(each),
+        double(running.avg)
+    );
+    let mut advice = Vec::new();
+    match &used.openmp {
+        Some(OpenMpRuntime { num_threads: Some(threads), .. })
+            if threads.parse().is_ok_and(|threads: f64| threads < cores) =>
+        {
+            advice.push(command(
+                &format!("let OpenMP use them: OMP_NUM_THREADS is {threads}"),
+                format!("OMP_NUM_THREADS={cores}"),
+            ));
+        }
+        _ if busy >= 1.5 => advice.push(say(format!(
+            "see what runs on one thread: {} threads of a rank are busy, for part of the time",
+            double(busy)
+        ))),
+        _ => {}
+    }
+    let or = if advice.is_empty() { "" } else { "or " };
+    advice.push(say(format!(
+        "{or}start one rank for each core, unless a rank needs the memory of several"
+    )));
+    let shown = "gyan report --machine";
+    let evidence = vec![
+        exact("processors that a rank used, on average", running.avg, "", shown),
+        exact("cores for each rank, on its host", each, "", shown),
+        exact("busy threads of a rank, on average", busy, "", shown),
+    ];
+    vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
 pub(super) fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {

@@ -59,12 +59,22 @@ pub(super) fn view(summary: &Summary, all: bool) -> View<'_> {
 /// `4 ranks on 2 cores: oversubscribed`, for the host where that is worst.
 pub(crate) fn oversubscribed(summary: &Summary) -> Option<Value<'_>> {
     let too_many = summary.placements.iter().filter(|placement| placement.is_oversubscribed);
-    let ranks_each = |placement: &PlacementSummary| placement.ranks as f64 / placement.capacity();
+    let ranks_each =
+        |placement: &PlacementSummary| placement.demand() as f64 / placement.capacity();
     let worst = too_many.max_by(|one, other| ranks_each(one).total_cmp(&ranks_each(other)))?;
-    let ranks = line![worst.ranks, " rank", plural(worst.ranks), " on ", capacity(worst)];
+    let ranks = line![demand(worst), " on ", capacity(worst)];
     let host = worst.hosts.first().filter(|_| summary.hosts.len() > 1);
     let on = host.map_or("".into(), |host| line![host, ": "]);
     Some(line![on, ranks, ": oversubscribed"])
+}
+
+/// `4 ranks`, `8 busy threads of 4 ranks`.
+fn demand(placement: &PlacementSummary) -> Value<'_> {
+    let ranks = line![placement.ranks, " rank", plural(placement.ranks)];
+    match placement.threads {
+        Some(threads) => line![threads, " busy threads of ", ranks],
+        None => ranks,
+    }
 }
 
 /// `2 cores`, `4 processors (threads of 2 cores)`, `1.5 of 64 cores (limit of the control group)`.
@@ -83,42 +93,53 @@ fn capacity(placement: &PlacementSummary) -> Value<'_> {
     line![processors, " ", noun, plural(processors), threads]
 }
 
-/// Ranks that share a core while others are free: one sentence for hosts that are alike.
+/// Ranks or threads that share a core while others are free: one sentence for hosts that are alike.
 pub(crate) fn crowded(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     summary.placements.iter().filter_map(|placement| {
         let crowded = placement.crowded.as_ref()?;
         let several = summary.hosts.len() > 1;
         let on = if several { line![" on ", some_of(&placement.hosts, false)] } else { "".into() };
-        let ranks = Unit::Count.double(crowded.ranks_per_core);
+        let (most, who, remedy) = match crowded.threads_per_core {
+            Some(threads) => {
+                (threads, "busy threads", "; give each rank as many cores as it has busy threads")
+            }
+            None => (
+                crowded.ranks_per_core,
+                "ranks",
+                "; bind each rank to cores of its own, or bind none",
+            ),
+        };
+        let most = Unit::Count.double(most);
         let free = crowded.free_cores;
         let free = line![free, if free == 1 { " core has" } else { " cores have" }, " none"];
         let processors = line![" (processors ", &crowded.processors, ")"];
-        let ranks = line![": up to ", ranks, " ranks on one, while ", free];
-        let remedy = "; bind each rank to cores of its own, or bind none";
-        Some(line!["ranks are bound to the same cores", on, processors, ranks, remedy])
+        let most = line![": up to ", most, " ", who, " on one, while ", free];
+        Some(line![who, " are bound to the same cores", on, processors, most, remedy])
     })
 }
 
 fn placements<'a>(placements: &'a [PlacementSummary], all: bool) -> Section<'a> {
     let (shown, cut_off) = first_rows(placements.iter().collect(), all);
     let row = |placement: &'a PlacementSummary| {
-        let PlacementSummary { hosts, ranks, processors, cores, processor_limit, .. } = placement;
+        let PlacementSummary { hosts, ranks, threads, processors, cores, processor_limit, .. } =
+            placement;
         let state = match (placement.is_oversubscribed, &placement.crowded) {
             (true, Some(_)) => "oversubscribed, and bound to the same cores",
             (true, None) => "oversubscribed",
             (false, Some(_)) => "bound to the same cores",
             (false, None) => "",
         };
-        row![some_of(hosts, all), *ranks, *processors, *cores, *processor_limit, state]
+        row![some_of(hosts, all), *ranks, *threads, *processors, *cores, *processor_limit, state]
     };
     let rows = shown.into_iter().map(row).collect();
     let mut columns = texts(["HOSTS"]);
-    columns.extend(numbers(["RANKS EACH", "PROCESSORS", "CORES", "LIMIT"]));
+    columns.extend(numbers(["RANKS EACH", "THREADS", "PROCESSORS", "CORES", "LIMIT"]));
     columns.extend(texts([""]));
     let mut notes = more_rows(cut_off);
     notes.push(
-        "PROCESSORS and CORES are those that any rank of the host may run on, LIMIT is the processor time that \
-         their control groups allow"
+        "THREADS are the busy threads of these ranks, where there are more of them than ranks; PROCESSORS and \
+         CORES are those that any rank of the host may run on, LIMIT is the processor time that their control \
+         groups allow"
             .into(),
     );
     Section { title: "Where ranks may run".into(), columns, rows, notes }
@@ -216,6 +237,10 @@ const USED: &[(&str, &str)] = &[
     ("voluntary_switches", "gave up its processor"),
     ("involuntary_switches", "lost or yielded its processor"),
     ("processor_wait_s", "wanted a processor"),
+    ("processors_used", "processors that it used"),
+    ("threads", "threads at the end"),
+    ("busy_threads", "busy threads"),
+    ("thread_wait_s", "a busy thread wanted one"),
     ("minor_faults", "page faults"),
     ("major_faults", "page faults that read"),
     ("peak_memory_bytes", "peak memory"),

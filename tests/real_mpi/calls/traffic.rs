@@ -146,7 +146,7 @@ fn peers_of_ranks_that_are_killed_are_known() {
 
 /// With everything that is recorded by default, whatever the library.
 #[test]
-fn the_profile_of_ten_functions_and_four_peers_is_less_than_24_kb() {
+fn the_profile_of_ten_functions_and_four_peers_is_less_than_26_kb() {
     for mpi in four() {
         let run = Profiled::run(mpi, 5, &["typical"], &[]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
@@ -159,7 +159,7 @@ fn the_profile_of_ten_functions_and_four_peers_is_less_than_24_kb() {
             assert_eq!((calls.len(), peers), (12, 4), "{mpi:?} {calls:?}");
             assert!(sites.is_some() && waiting.len() == 4, "{mpi:?} {waiting:?}");
             assert!(machine.is_some() || resources.is_some(), "{mpi:?}");
-            assert!(bytes < 24_000, "{mpi:?}: {bytes}");
+            assert!(bytes < 26_000, "{mpi:?}: {bytes}");
         }
     }
 }

@@ -37,6 +37,11 @@ const OPENMP: Start = Start { is_openmp: true, ..start(MPICH4) };
 
 const WAIT: Witness =
     Witness { name: "wait for a processor, all ranks", of: of::wait_for_processors, is: Seconds };
+const USED: Witness = Witness {
+    name: "processors that a rank used",
+    of: |summary| Some(summary.resources.as_ref()?.processors_used.as_ref()?.avg),
+    is: Ratio,
+};
 const EXCHANGING: Witness = Witness {
     name: "time in `MPI_Sendrecv`",
     of: |summary| of::time(summary, "MPI_Sendrecv"),
@@ -84,6 +89,11 @@ pub(super) const CASES: &[Case] = &[
     Case {
         twins: &[(Healthy, Gone, NONE)],
         ..Case::of("other-load", Start { is_beside_others: true, ..start(MPICH4) })
+    },
+    Case {
+        evidence: &[("processors that a rank used, on average", 0.3, 1.1)],
+        twins: &[(Healthy, Gone, USED)],
+        ..Case::of("idle-processors", Start { ranks: Ranks::Are(1), ..start(MPICH4) })
     },
     Case {
         // 2,000 messages of 1 MiB from each of two ranks.

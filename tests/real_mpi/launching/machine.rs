@@ -215,3 +215,79 @@ fn only_the_first_rank_of_a_host_says_what_that_counted_and_none_where_it_is_not
         assert!(run(&[off]).iter().all(|rank| rank.host_counters.is_none()), "{off:?}");
     }
 }
+
+/// What the ranks said that they used, by their own clocks.
+fn said(profiled: &Profiled) -> Vec<f64> {
+    let lines = profiled.outcome.stdout.lines().filter_map(|line| line.strip_prefix("used"));
+    lines.map(|line| line.split_whitespace().next().unwrap().parse().unwrap()).collect()
+}
+
+/// The program with known threads, with these arguments.
+fn threaded(mpi: Mpi, ranks: usize, program: &Path, arguments: &[&str]) -> Profiled {
+    // The launchers would bind ranks to a core.
+    let settings =
+        [("OMPI_MCA_hwloc_base_binding_policy", "none"), ("OMP_NUM_THREADS", "2"), UNPINNED];
+    let profiled = Profiled::preloaded(mpi, ranks, program, arguments, &settings);
+    assert_eq!(profiled.outcome.code, 0, "{mpi:?}: {}", profiled.outcome.stderr);
+    profiled
+}
+
+#[test]
+fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
+    for mpi in [OPENMPI, MPICH] {
+        for arguments in [&[][..], &["-fopenmp"]] {
+            let program = mpi.compiled("processors", arguments);
+            for (ranks, threads) in [(1, 1_u32), (1, 2), (2, 2)] {
+                let number = threads.to_string();
+                let profiled = threaded(mpi, ranks, &program, &[&number, "2"]);
+                let said = said(&profiled);
+                let expected = said.iter().sum::<f64>() / said.len() as f64;
+                let summary = summary(&profiled.directory);
+                let used = summary.resources.as_ref().unwrap();
+                let found = used.processors_used.as_ref().unwrap().avg;
+                // The start and the end of MPI are in what gyan counts, but not in what the program does.
+                assert!((found - expected).abs() < 0.1 + 0.1 * expected, "{found} {expected}");
+                let busy = used.busy_threads.as_ref().unwrap();
+                assert_eq!((said.len(), busy.avg), (ranks, f64::from(threads)), "{mpi:?}");
+                let openmp = used.openmp.as_ref().map(|of| of.runtime.as_str());
+                let is_openmp = !arguments.is_empty();
+                assert!(!is_openmp || openmp == Some("libgomp"), "{mpi:?}: {openmp:?}");
+                let placement = &summary.placements[0];
+                let demand = ranks as u64 * u64::from(threads);
+                assert_eq!(placement.demand(), demand);
+                assert_eq!(placement.is_oversubscribed, demand > placement.processors);
+            }
+        }
+    }
+}
+
+#[test]
+fn openmp_threads_of_fortran_are_counted() {
+    for mpi in [OPENMPI, MPICH] {
+        let program = mpi.fortran_program("processors.f90", &["-fopenmp"]);
+        let profiled = threaded(mpi, 1, &program, &[]);
+        let used = resources(&profiled.profiles()[0]).clone();
+        let (found, expected) = (used.processors_used.unwrap(), said(&profiled)[0]);
+        assert!((found - expected).abs() < 0.1 + 0.1 * expected, "{found} {expected}");
+        assert_eq!(used.threads.unwrap().busy, 2, "{mpi:?}");
+        assert_eq!(used.openmp.unwrap().num_threads.as_deref(), Some("2"), "{mpi:?}");
+    }
+}
+
+#[test]
+fn threads_on_one_core_are_told_while_another_has_none() {
+    let Some([first, _]) = two_processors() else { return };
+    for mpi in [OPENMPI, MPICH] {
+        let program = mpi.program("processors");
+        let profiled = threaded(mpi, 1, &program, &["2", "1", &first.to_string()]);
+        let summary = summary(&profiled.directory);
+        // A host with one core has no free one.
+        if summary.machines[0].machine.cores == Some(1) {
+            continue;
+        }
+        let crowded = summary.placements[0].crowded.as_ref().unwrap();
+        assert_eq!(crowded.threads_per_core, Some(2.0), "{mpi:?}: {crowded:?}");
+        let findings = run(gyan().args(["report", "--findings"]).arg(&profiled.directory)).stdout;
+        assert!(findings.contains("up to 2 busy threads are bound to one core"), "{findings}");
+    }
+}

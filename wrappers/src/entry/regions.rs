@@ -1,6 +1,6 @@
-//! The functions by which programs name their regions to other tools: those of Kokkos, NVTX, ITT and PETSc.
+//! The functions by which programs name their regions to other tools: those of Kokkos, NVTX, ITT and `PETSc`.
 //!
-//! Kokkos, NVTX and ITT load the library that a variable of the environment names, and find these in it. PETSc has no such
+//! Kokkos, NVTX and ITT load the library that a variable of the environment names, and find these in it. `PETSc` has no such
 //! variable: its functions are wrapped. Regions are phases where the user asks for them.
 
 use std::cell::Cell;
@@ -27,7 +27,7 @@ use crate::sys::nvtx::{self, GetExportTable, NvtxCallback, RangeAttributes};
 use crate::sys::symbols;
 use crate::sys::tls::thread_cells;
 
-/// No such function in this process (PETSc, `PETSC_ERR_SUP`).
+/// No such function in this process (`PETSc`: `PETSC_ERR_SUP`).
 #[cfg(not(feature = "static"))]
 const PETSC_UNSUPPORTED: c_int = 56;
 
@@ -226,7 +226,7 @@ extern "C-unwind" fn itt_task_end(_domain: *const c_void) {
     end();
 }
 
-/// The stages that the program registered, by PETSc's number.
+/// The stages that the program registered, by `PETSc`'s number.
 #[cfg(not(feature = "static"))]
 static STAGES: Mutex<BTreeMap<c_int, CString>> = Mutex::new(BTreeMap::new());
 

@@ -110,3 +110,15 @@ unsafe extern "C" fn visit_object(
     });
     0
 }
+/// The name of a library, without `lib` and `.so`, from the path of its file.
+pub(crate) fn library(file: &str) -> Option<&str> {
+    let (_, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let (name, _) = name.split_once(".so")?;
+    let name = name.strip_prefix("lib").unwrap_or(name);
+    // Python wheels add a hash to the names of their libraries: `libucp-5e6b4b2a.so.0`.
+    let is_hash = |hash: &str| hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Some(match name.rsplit_once('-') {
+        Some((name, hash)) if is_hash(hash) => name,
+        _ => name,
+    })
+}

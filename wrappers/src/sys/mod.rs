@@ -36,6 +36,7 @@ pub(crate) mod resources;
 pub(crate) mod ring;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
+pub(crate) mod threads;
 pub(crate) mod tls;
 pub(crate) mod topology;
 #[cfg(test)]

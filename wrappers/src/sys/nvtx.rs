@@ -87,9 +87,12 @@ pub(crate) fn set_callbacks(get_table: GetExportTable, callbacks: &[NvtxCallback
             if !is_there || places.is_null() || number >= size as usize {
                 return false;
             }
-            // SAFETY: NVTX has `size` places, each of them null or the address of one of its function pointers. It
-            // calls none of these before this function returns.
-            unsafe { (*places.add(number)).as_mut() }.map(|place| *place = callback).is_some()
+            // SAFETY: NVTX has `size` places.
+            let place = unsafe { places.add(number) };
+            // SAFETY: one of these places.
+            let place = unsafe { *place };
+            // SAFETY: null or the address of one of its function pointers. It calls none of these before this function returns.
+            unsafe { place.as_mut() }.map(|place| *place = callback).is_some()
         })
 }
 
@@ -112,7 +115,9 @@ pub(crate) fn name<'a>(attributes: *const RangeAttributes) -> Option<Cow<'a, CSt
 pub(crate) fn narrowed(wide: *const libc::wchar_t) -> CString {
     let letter = |at: usize| {
         // SAFETY: a wide string of the program, of which every letter up to here was not the last.
-        let letter = if wide.is_null() { 0 } else { unsafe { *wide.add(at) } };
+        let place = (!wide.is_null()).then(|| unsafe { wide.add(at) });
+        // SAFETY: as above.
+        let letter = place.map_or(0, |place| unsafe { *place });
         (letter != 0).then(|| u32::try_from(letter).ok().and_then(char::from_u32).unwrap_or('?'))
     };
     let text: String = (0..).map_while(letter).collect();

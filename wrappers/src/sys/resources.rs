@@ -2,10 +2,13 @@
 
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::time::Instant;
 
-use gyan_results::{Cgroup, Ranges, Resources};
+use gyan_results::{Cgroup, OpenMpRuntime, Ranges, Resources};
 
 use super::cgroups::ControlGroup;
+use super::elf_objects;
+use super::threads::ThreadTimes;
 
 use crate::sys::topology::{field, ranges, text};
 
@@ -14,9 +17,13 @@ const AFFINITY_WORDS: usize = 256;
 /// In version 1, no memory limit is written as the largest number of whole pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
+/// The OpenMP runtimes of GCC, LLVM and Intel.
+const OPENMP_RUNTIMES: [&str; 3] = ["gomp", "omp", "iomp5"];
+
 /// What a process has used so far.
-#[derive(Clone, Copy, Default)]
 pub(crate) struct Usage {
+    at: Instant,
+    threads: ThreadTimes,
     user_s: f64,
     system_s: f64,
     voluntary_switches: u64,
@@ -37,6 +44,8 @@ impl Usage {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         let number = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
         Usage {
+            at: Instant::now(),
+            threads: ThreadTimes::now(Path::new("/")),
             user_s: seconds(usage.ru_utime),
             system_s: seconds(usage.ru_stime),
             voluntary_switches: number(usage.ru_nvcsw),
@@ -69,19 +78,24 @@ fn processor_wait(root: &Path) -> Option<f64> {
 pub(crate) struct Allowed {
     processors: String,
     cgroup: Option<Cgroup>,
+    num_threads: Option<String>,
     start: Usage,
 }
 
 impl Allowed {
     pub(crate) fn new(start: Usage) -> Allowed {
-        let processors = affinity();
+        let processors = affinity(0);
+        let num_threads = std::env::var("OMP_NUM_THREADS").ok();
         let cgroup = cgroup(Path::new("/"), &processors);
-        Allowed { processors: processors.to_string(), cgroup, start }
+        Allowed { processors: processors.to_string(), cgroup, num_threads, start }
     }
 
     /// With what was used until now.
     pub(crate) fn resources(&self) -> Resources {
-        let (Allowed { processors, cgroup, start }, now) = (self, Usage::now());
+        let (Allowed { processors, cgroup, num_threads, start }, now) = (self, Usage::now());
+        let elapsed_s = (now.at - start.at).as_secs_f64();
+        let running_s = now.user_s - start.user_s + now.system_s - start.system_s;
+        let openmp = openmp_runtime();
         Resources {
             processors: processors.clone(),
             cgroup: cgroup.clone(),
@@ -95,6 +109,10 @@ impl Allowed {
                 .processor_wait_s
                 .zip(start.processor_wait_s)
                 .map(|(now, start)| microseconds(now - start)),
+            processors_used: (elapsed_s > 0.0).then(|| microseconds(running_s / elapsed_s)),
+            threads: now.threads.since(&start.threads, elapsed_s, affinity),
+            openmp: openmp
+                .map(|runtime| OpenMpRuntime { runtime, num_threads: num_threads.clone() }),
             minor_faults: now.minor_faults.saturating_sub(start.minor_faults),
             major_faults: now.major_faults.saturating_sub(start.major_faults),
             peak_memory_bytes: now.peak_memory_bytes,
@@ -110,14 +128,26 @@ fn microseconds(seconds: f64) -> f64 {
     (seconds.max(0.0) * 1e6).round() / 1e6
 }
 
-/// The processors that the calling thread may run on.
-fn affinity() -> Ranges {
+/// The first loaded library that is an OpenMP runtime.
+fn openmp_runtime() -> Option<String> {
+    let mut runtime = None;
+    elf_objects::each(&mut |object| {
+        let file = object.name.to_string_lossy();
+        let name = elf_objects::library(&file).filter(|name| OPENMP_RUNTIMES.contains(name));
+        runtime = runtime.take().or(name.map(|name| format!("lib{name}")));
+    });
+    runtime
+}
+
+/// The processors that a thread of this process may run on: the calling one for 0.
+fn affinity(thread: u32) -> Ranges {
+    let Ok(thread) = libc::pid_t::try_from(thread) else { return Ranges::default() };
     let mut words = [0_usize; AFFINITY_WORDS];
     // SAFETY: sched_getaffinity(2) writes at most this many bytes; a set of processors is words of bits, which
     // the C library pads with zeros.
     let code = unsafe {
         libc::sched_getaffinity(
-            0,
+            thread,
             size_of_val(&words),
             words.as_mut_ptr().cast::<libc::cpu_set_t>(),
         )

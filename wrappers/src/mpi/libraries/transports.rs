@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use gyan_results::Transport;
 
@@ -76,18 +75,7 @@ pub(crate) fn loaded() -> Vec<Transport> {
 }
 
 fn transport(file: &str) -> Option<Transport> {
-    let name = Path::new(file).file_name()?.to_str()?;
-    let (name, _) = name.split_once(".so")?;
-    // Python wheels add a hash to the names of their libraries: `libucp-5e6b4b2a.so.0`.
-    let name = name.strip_prefix("lib").unwrap_or(name);
-    let name = match name.rsplit_once('-') {
-        Some((name, hash))
-            if hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) =>
-        {
-            name
-        }
-        _ => name,
-    };
+    let name = elf_objects::library(file)?;
     let matches = |pattern: &str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),
         (_, Some(start)) => name.starts_with(start),
