@@ -216,6 +216,12 @@ const RANK: &Columns = &[
     ("minor_faults", "/resources/minor_faults"),
     ("major_faults", "/resources/major_faults"),
     ("peak_memory_bytes", "/resources/peak_memory_bytes"),
+    ("processors_used", "/resources/processors_used"),
+    ("threads", "/resources/threads/number"),
+    ("busy_threads", "/resources/threads/busy"),
+    ("thread_wait_s", "/resources/threads/processor_wait_s"),
+    ("openmp", "/resources/openmp/runtime"),
+    ("omp_num_threads", "/resources/openmp/num_threads"),
     // These profiles have no counters.
     ("useful_instructions", "/resources/counters"),
     ("useful_cycles", "/resources/counters"),
