@@ -12,7 +12,7 @@ use crate::ranges::Ranges;
 const ONE: u64 = 1 << 32;
 
 /// The demand for processors: the first and last of a range, and the load on each of them, in units of
-/// 1/[`ONE`]. Who may run on several processors is a fraction of a load on each. Ranges are in order
+/// 1/`ONE`. Who may run on several processors is a fraction of a load on each. Ranges are in order
 /// and do not overlap; processors without demand are left out.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Loads(Vec<(u32, u32, u64)>);

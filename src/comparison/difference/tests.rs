@@ -289,7 +289,8 @@ fn counts_need_no_test_but_where_they_vary() {
     // How often a program asks is not exact.
     let of_test = number(&of, NumberGroup::Calls, "MPI_Test").unwrap();
     assert_eq!(of_test.number.verdict, ChangeVerdict::Unproven);
-    let of = compared(&vec![sends(4), sends(6)], &vec![sends(5), sends(5)]);
+    let many = |numbers: [_; 2]| numbers.into_iter().map(sends).collect::<Vec<_>>();
+    let of = compared(&many([4, 6]), &many([5, 5]));
     let of_send = number(&of, NumberGroup::Calls, "MPI_Send").unwrap();
     assert_eq!(of_send.number.verdict, ChangeVerdict::Unproven);
     assert!(!of_send.number.may_be_real(), "the sides overlap");
