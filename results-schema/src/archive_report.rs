@@ -59,6 +59,14 @@ pub struct ArchiveHours {
     pub lost_core_h: f64,
 }
 
+impl ArchiveHours {
+    /// Hours in MPI that were no waiting, of the jobs of which that is known.
+    #[must_use]
+    pub fn moving_core_h(&self) -> f64 {
+        (self.mpi_core_h - self.waiting_core_h - self.waiting_unknown_core_h).max(0.0)
+    }
+}
+
 /// The jobs of a program.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

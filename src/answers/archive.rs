@@ -23,6 +23,11 @@ pub(crate) struct Extent {
     pub(crate) weeks: bool,
 }
 
+/// One of the numbers of hours.
+type Hours = fn(&ArchiveHours) -> f64;
+
+/// Less of the core hours is not shown, unless it is always.
+const NOTHING: f64 = 1e-6;
 /// Weeks at the beginning and at the end that are compared with each other.
 const WEEKS_COMPARED: usize = 4;
 const MONTHS: [&str; 12] = [
@@ -107,15 +112,18 @@ pub(crate) fn page_of_archive(of: &ArchiveReport) -> Page<'_> {
 
 fn chart<'a>(title: &'static str, says: &'static str, bars: Vec<Bar<'a>>) -> Chart<'a> {
     let key = |name: &'static str, is_background| LegendKey { name: name.into(), is_background };
-    let keys =
-        vec![key("waiting", false), key("MPI without waiting", false), key("own code", true)];
+    let keys = vec![
+        key("waiting", false),
+        key("MPI without waiting", false),
+        key("MPI, waiting not known", false),
+        key("own code", true),
+    ];
     Chart::new(title, says, Picture::Bars(Bars { keys, bars }))
 }
 
 fn bar<'a>(name: Value<'a>, of: &ArchiveHours) -> Bar<'a> {
-    let moving = (of.mpi_core_h - of.waiting_core_h).max(0.0);
-    let parts = [of.waiting_core_h, moving, of.own_core_h].map(|hours| Unit::Count.double(hours));
-    Bar { name, parts: parts.into() }
+    let parts = [of.waiting_core_h, of.moving_core_h(), of.waiting_unknown_core_h, of.own_core_h];
+    Bar { name, parts: parts.map(|hours| Unit::Count.double(hours)).into() }
 }
 
 /// Hours with as many digits as anybody reads.
@@ -175,23 +183,19 @@ fn what_could_be_gained(of: &ArchiveReport) -> Value<'_> {
 
 fn hours(of: &ArchiveReport) -> Section<'_> {
     let hours = &of.totals;
-    let not_said = hours.waiting_unknown_core_h;
-    let moving = (hours.mpi_core_h - hours.waiting_core_h - not_said).max(0.0);
-    let unknown = hours.core_h - hours.own_core_h - hours.mpi_core_h;
-    let row = |name: &'static str, of: f64| row![name, core_hours(of), part(of, hours.core_h)];
-    let mut rows = vec![
-        row("own code of the programs", hours.own_core_h),
-        row("MPI, waiting for other ranks", hours.waiting_core_h),
-        row("MPI, moving data and all else", moving),
+    let is_known = hours.waiting_unknown_core_h == 0.0;
+    let not_timed = hours.core_h - hours.own_core_h - hours.mpi_core_h;
+    // What is known of no job is not 0.
+    let parts = [
+        ("own code of the programs", hours.own_core_h, true),
+        ("MPI, waiting for other ranks", hours.waiting_core_h, is_known),
+        ("MPI, moving data and all else", hours.moving_core_h(), is_known),
+        ("MPI of jobs of which the waiting is not known", hours.waiting_unknown_core_h, false),
+        ("jobs whose calls were not timed", not_timed, false),
     ];
-    if not_said > 0.0 {
-        // What is known of no job is not 0.
-        rows.retain(|cells| !cells.contains(&core_hours(0.0).into()));
-        rows.push(row("MPI of jobs of which the waiting is not known", not_said));
-    }
-    if unknown > 1e-6 * hours.core_h {
-        rows.push(row("jobs whose calls were not timed", unknown));
-    }
+    let shown = parts.into_iter().filter(|(_, of, always)| *always || *of > NOTHING * hours.core_h);
+    let rows = shown.map(|(name, of, _)| row![name, core_hours(of), part(of, hours.core_h)]);
+    let rows = rows.collect();
     let mut columns = texts([""]);
     columns.extend(numbers(["CORE HOURS", "SHARE"]));
     let note = line![
@@ -348,29 +352,20 @@ fn trend(of: &ArchiveReport) -> Section<'_> {
     if compared == 0 {
         return Section::of_notes("Trend", vec!["one week only".into()]);
     }
-    let shares = |weeks: &[ArchiveWeek]| {
-        let sum =
-            |of: fn(&ArchiveHours) -> f64| weeks.iter().map(|week| of(&week.hours)).sum::<f64>();
-        let whole = sum(|of| of.core_h);
-        [
-            part(sum(|of| of.mpi_core_h), whole),
-            part(sum(|of| of.waiting_core_h), whole),
-            part(sum(|of| of.waiting_unknown_core_h), whole),
-            part(sum(|of| of.lost_core_h), whole),
-        ]
-    };
-    let first = shares(&weeks[..compared]);
-    let last = shares(&weeks[weeks.len() - compared..]);
-    let names = [
-        "in MPI",
-        "waiting for other ranks",
-        "in MPI, waiting not known",
-        "could be gained at most",
-    ];
     let is_known = weeks.iter().all(|week| week.hours.waiting_unknown_core_h == 0.0);
-    let rows = names.into_iter().zip(first).zip(last);
-    let rows = rows.filter(|((name, _), _)| !is_known || *name != names[2]);
-    let rows = rows.map(|((name, first), last)| row![name, first, last]);
+    let parts: [(&str, bool, Hours); 4] = [
+        ("in MPI", true, |of| of.mpi_core_h),
+        ("waiting for other ranks", true, |of| of.waiting_core_h),
+        ("in MPI, waiting not known", !is_known, |of| of.waiting_unknown_core_h),
+        ("could be gained at most", true, |of| of.lost_core_h),
+    ];
+    let shown = parts.into_iter().filter(|(_, is_shown, _)| *is_shown);
+    let share = |weeks: &[ArchiveWeek], of: Hours| {
+        let sum = |of: Hours| weeks.iter().map(|week| of(&week.hours)).sum::<f64>();
+        part(sum(of), sum(|of| of.core_h))
+    };
+    let (first, last) = (&weeks[..compared], &weeks[weeks.len() - compared..]);
+    let rows = shown.map(|(name, _, of)| row![name, share(first, of), share(last, of)]);
     let mut columns = texts(["SHARE OF THE CORE HOURS"]);
     columns.extend(numbers(["FIRST WEEKS", "LAST WEEKS"]));
     let note = line![

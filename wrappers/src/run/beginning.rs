@@ -338,8 +338,8 @@ pub(super) fn begin_timeline(
     }
 }
 
-/// From now on the processor counts, and collectives, messages and parallel regions are timed, if that is wanted. `has_world`: ranks of messages can be
-/// told.
+/// From now on the processor counts, and collectives, messages and parallel regions are timed, if that is wanted. `has_world`:
+/// ranks of messages can be told.
 fn begin_timing(config: &Config, has_world: bool) {
     if config.counters {
         counters::begin();

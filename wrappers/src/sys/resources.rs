@@ -8,7 +8,7 @@ use gyan_results::{Cgroup, OpenMpRuntime, Ranges, Resources};
 
 use super::cgroups::ControlGroup;
 use super::elf_objects;
-use super::threads::ThreadTimes;
+use super::threads::{ThreadTimes, scheduled};
 
 use crate::sys::topology::{field, ranges, text};
 
@@ -50,7 +50,7 @@ impl Usage {
             system_s: seconds(usage.ru_stime),
             voluntary_switches: number(usage.ru_nvcsw),
             involuntary_switches: number(usage.ru_nivcsw),
-            processor_wait_s: processor_wait(Path::new("/")),
+            processor_wait_s: scheduled(Path::new("/proc/self")).and_then(|of| of.wanted_s),
             minor_faults: number(usage.ru_minflt),
             major_faults: number(usage.ru_majflt),
             // ru_maxrss includes that of the launcher, from which the process was started by exec.
@@ -65,13 +65,6 @@ fn peak_memory(root: &Path) -> Option<u64> {
     let status = text(&root.join("proc/self/status"))?;
     let (number, _) = field(&status, "VmHWM")?.split_once(' ')?;
     number.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// Seconds for which the first thread was ready to run and had no processor: nanoseconds, the second of three numbers.
-fn processor_wait(root: &Path) -> Option<f64> {
-    let text = text(&root.join("proc/self/schedstat"))?;
-    let wait_ns: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(wait_ns as f64 * 1e-9)
 }
 
 /// What a process may use, and what it had used at the start.

@@ -21,10 +21,10 @@ const TICKS_EACH_SECOND: f64 = 100.0;
 
 /// What a thread has had since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct ThreadTime {
+pub(super) struct ThreadTime {
     ran_s: f64,
     /// While it was ready to run and had no processor; none when the kernel does not count it.
-    wanted_s: Option<f64>,
+    pub(super) wanted_s: Option<f64>,
 }
 
 /// The threads of the process at a moment.
@@ -75,18 +75,19 @@ impl ThreadTimes {
     }
 }
 
+/// What the kernel's scheduler counts (proc(5), `schedstat`: nanoseconds on a processor and waiting for one). `task`: the
+/// directory of a thread, or that of a process for its first thread.
+pub(super) fn scheduled(task: &Path) -> Option<ThreadTime> {
+    let text = text(&task.join("schedstat"))?;
+    let mut numbers = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
+    let seconds = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
+    Some(ThreadTime { ran_s: seconds(numbers.next()?), wanted_s: Some(seconds(numbers.next()?)) })
+}
+
 /// None when the thread has ended since it was listed.
 fn time(task: &Path) -> Option<ThreadTime> {
-    let scheduled = text(&task.join("schedstat")).and_then(|text| {
-        let mut numbers = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
-        let seconds = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
-        Some(ThreadTime {
-            ran_s: seconds(numbers.next()?),
-            wanted_s: Some(seconds(numbers.next()?)),
-        })
-    });
     // A kernel that counts for nobody shows zeros.
-    scheduled.filter(|of| of.ran_s > 0.0).or_else(|| {
+    scheduled(task).filter(|of| of.ran_s > 0.0).or_else(|| {
         let text = text(&task.join("stat"))?;
         // The name, in parentheses, may have spaces; user and system time are the 14th and 15th field.
         let (_, after) = text.rsplit_once(')')?;
