@@ -17,9 +17,11 @@ const TWO_THREADS: (&str, &str) = ("OMP_NUM_THREADS", "2");
 
 /// Where LLVM's runtime is; none, with a word, where it is not installed.
 fn llvm() -> Option<PathBuf> {
-    let found = Command::new("clang").arg("-print-file-name=libomp.so").output().ok();
-    let path = found.map(|found| PathBuf::from(String::from_utf8_lossy(&found.stdout).trim()));
-    let directory = path.filter(|path| path.is_file()).and_then(|path| Some(path.parent()?.into()));
+    let found = Command::new("clang").arg("-print-resource-dir").output().ok();
+    let resources = found.map(|found| String::from_utf8_lossy(&found.stdout).trim().to_owned());
+    // `clang -print-file-name` does not look beside its own resources.
+    let directory = resources.map(|path| PathBuf::from(path).join("../.."));
+    let directory = directory.filter(|path| path.join("libomp.so").is_file());
     if directory.is_none() {
         assert!(std::env::var_os("CI").is_none(), "no libomp: scripts/packages clang libomp-dev");
         eprintln!("skipped: there is no libomp; scripts/packages clang libomp-dev");
