@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use wildmatch::WildMatch;
+
 /// A place with this share of something stands for all of it.
 pub(crate) const NEARLY_ALL: f64 = 0.9;
 
@@ -153,6 +155,13 @@ pub(crate) fn ranges(ranks: &[u32]) -> String {
 pub(crate) fn short_library(text: &str) -> String {
     let first = text.split(',').next().unwrap_or_default();
     first.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a name is one of those between spaces, in which a `*` stands for any letters.
+pub(crate) fn is_one_of(name: &str, patterns: &str) -> bool {
+    patterns.split_whitespace().any(|pattern| {
+        pattern == name || (pattern.contains('*') && WildMatch::new(pattern).matches(name))
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What kind of function is it, and what can be done about its time?
 
-use wildmatch::WildMatch;
+use crate::words::is_one_of;
 
 /// What functions of MPI do.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -93,8 +93,10 @@ const KINDS: &[(FunctionKind, &str)] = &[
 /// What a function does; its large-count form does the same.
 pub(super) fn kind_of(function: &str) -> FunctionKind {
     let name = function.strip_suffix("_c").unwrap_or(function);
-    let fits = |names: &str| names.split_whitespace().any(|one| WildMatch::new(one).matches(name));
-    KINDS.iter().find(|(_, names)| fits(names)).map_or(FunctionKind::Local, |(kind, _)| *kind)
+    KINDS
+        .iter()
+        .find(|(_, names)| is_one_of(name, names))
+        .map_or(FunctionKind::Local, |(kind, _)| *kind)
 }
 
 /// Whether the ranks of a communicator call a function together, to move data or to meet.

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -110,6 +111,9 @@ const INSTALLING: Duration = Duration::from_secs(1200);
 /// A Python with modules from `PyPI`, in a place of its own below the target directory, where the first test that needs it
 /// installs it; none where that is not possible.
 pub(crate) fn python_with(name: &str, modules: &str, packages: &[&str]) -> Option<PathBuf> {
+    // Tests that run at the same time may need the same.
+    static INSTALLS: Mutex<()> = Mutex::new(());
+    let _alone = INSTALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let place = target().join(name);
     let python = place.join("bin/python");
     let has_them = || {

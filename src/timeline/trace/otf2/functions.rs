@@ -1,7 +1,7 @@
 //! What are the functions of MPI in OTF2? Their roles (`OTF2_RegionRole`), and which collective operation each is
 //! (`OTF2_CollectiveOp`).
 
-use wildmatch::WildMatch;
+use crate::words::is_one_of;
 
 /// The role of code that the user has marked, and that of a function for which there is none of its own.
 pub(super) const CODE: u8 = 4;
@@ -111,8 +111,7 @@ pub(super) fn sent_and_received(function: &str, counted: u64, is_root: bool) -> 
 /// The role of a function of MPI.
 pub(super) fn role(function: &str) -> u8 {
     let name = without_suffix(function);
-    let fits = |names: &str| names.split_whitespace().any(|one| WildMatch::new(one).matches(name));
-    ROLES.iter().find(|(_, names)| fits(names)).map_or(FUNCTION, |(role, _)| *role)
+    ROLES.iter().find(|(_, names)| is_one_of(name, names)).map_or(FUNCTION, |(role, _)| *role)
 }
 
 #[cfg(test)]
