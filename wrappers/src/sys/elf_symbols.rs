@@ -81,6 +81,10 @@ impl ElfObject<'_> {
                 // SAFETY: the table has this many relocations.
                 let relocation: Relocation = unsafe { element(table, index) };
                 let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
+                // Most have no symbol: they are for where the object itself is.
+                if number == 0 {
+                    continue;
+                }
                 // SAFETY: a relocation names a symbol of the object by its number.
                 let symbol: libc::Elf64_Sym = unsafe { element(tables.symbols, number) };
                 if symbol.st_shndx != UNDEFINED {
