@@ -150,7 +150,7 @@ fn titles_of_findings(page: &Path) -> Vec<String> {
 }
 
 fn axe() -> Option<String> {
-    let outcome = run(&mut Command::new(root().join("scripts/axe")));
+    let outcome = run(&mut Command::new(root().join("scripts/packages")).arg("--axe"));
     (outcome.code == 0).then(|| fs::read_to_string(outcome.stdout.trim_end()).unwrap())
 }
 
@@ -270,9 +270,9 @@ fn a_timeline_is_zoomed_by_buttons_keys_and_the_wheel() {
     }
 }
 
-/// `scripts/screenshots` compresses them.
+/// `scripts/docs screenshots` compresses them.
 #[test]
-#[ignore = "writes docs/images: scripts/screenshots"]
+#[ignore = "writes docs/images: scripts/docs screenshots"]
 fn screenshots() {
     let place = TempDir::new().unwrap();
     let page = page(place.path(), "page", &root().join("tests/fixtures/gyan.rank-1-quickstart"));
