@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, report, root, run};
 use crate::golden::is_golden;
 
 const FIXTURES: [&str; 5] = [
@@ -20,10 +20,6 @@ const FIXTURES: [&str; 5] = [
 
 /// A text that would run, end an attribute, or end an element.
 const HOSTILE: &str = "<script>alert(1)</script>\"'></svg></title><img src=x onerror=alert(2)>";
-
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options).current_dir(root()))
-}
 
 fn page_of(directory: &Path) -> String {
     let outcome = report(directory, &["--format", "html"]);

@@ -9,7 +9,7 @@ use gyan_results::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, quiet, report, root, run, succeed};
 use crate::golden::is_golden;
 
 /// A run recorded before gyan timed calls, and one with times, samples, series and phases.
@@ -63,8 +63,7 @@ fn reports_are_the_golden_ones() {
         // A name after --phase would be the directory.
         let mut command = gyan();
         command.arg("report").arg(fixture).args(options).current_dir(root());
-        let outcome = run(&mut command);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        let outcome = quiet(&mut command);
         is_golden(name, &outcome.stdout);
         for line in outcome.stdout.lines() {
             assert_eq!(line.trim_end(), line, "{name}: spaces at the end of a line");
@@ -249,10 +248,6 @@ fn without_collectives_that_wait_the_report_says_so() {
     let outcome = run(gyan().arg("report").arg(RUNNING).arg("--waiting").current_dir(root()));
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("no collective was compared"), "{}", outcome.stderr);
-}
-
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options))
 }
 
 #[test]
@@ -484,8 +479,7 @@ fn what_a_tune_did_not_show_is_not_said() {
 
 #[test]
 fn a_directory_after_phase_is_the_run_directory() {
-    let outcome = run(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
     assert!(outcome.stdout.contains("Phases of the program"), "{}", outcome.stdout);
     let outcome = run(gyan().args(["report", "--phase", "step", RUNNING]).current_dir(root()));
     assert!(outcome.stdout.contains("Phase step\n"), "{}", outcome.stdout);
@@ -628,10 +622,11 @@ fn a_reader_that_leaves_early_is_no_error() {
             "'{}' report {options} {RUNNING} | head -n 1",
             gyan().get_program().to_string_lossy()
         );
-        let outcome = run(std::process::Command::new("bash")
-            .args(["-o", "pipefail", "-c", &command])
-            .current_dir(root()));
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{options}");
+        let outcome = quiet(
+            std::process::Command::new("bash")
+                .args(["-o", "pipefail", "-c", &command])
+                .current_dir(root()),
+        );
         assert!(outcome.stdout.starts_with(begin), "{options}");
     }
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::launchers::mpi;
 use super::slurm::Slurm;
 use crate::common::{
-    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within,
+    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within, succeed,
 };
 
 /// A site: its library, its settings, and the files of packaging/site with the paths of these.
@@ -102,12 +102,6 @@ impl Site {
         fs::write(&plugstack, line).unwrap();
         format!("PlugStackConfig={}\n", plugstack.display())
     }
-}
-
-fn succeed(command: &mut Command) -> Outcome {
-    let outcome = run(command);
-    assert_eq!(outcome.code, 0, "{command:?}: {}", outcome.stderr);
-    outcome
 }
 
 /// What a task prints that is started with these words and settings; nothing else is said.
