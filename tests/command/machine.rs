@@ -2,16 +2,15 @@
 //! ranks used?
 
 use std::fs;
-use std::path::Path;
 
 use gyan_results::{
     Cgroup, Counters, Counts, CountsInMpi, EnergyKind, HostCounters, Machine, Network,
-    NetworkCount, NetworkCountKind, PartEnergy, PlacementSummary, RankProfile, Resources, Summary,
+    NetworkCount, NetworkCountKind, PartEnergy, PlacementSummary, RankProfile, Resources,
     Transport, rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, report, reported_summary, root, run};
+use crate::common::{report, reported_summary, root};
 use crate::golden::is_golden;
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";

@@ -9,7 +9,7 @@ use gyan_results::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, quiet, report, root, run, succeed};
+use crate::common::{gyan, quiet, report, root, run, succeed};
 use crate::golden::is_golden;
 
 /// A run recorded before gyan timed calls, and one with times, samples, series and phases.

@@ -1,8 +1,8 @@
 //! Efficiencies are what their definitions (POP) make of the program's own clock, whatever the pattern of its work.
 
-use gyan_results::{Efficiencies, Summary, parse_summary};
+use gyan_results::{Efficiencies, Summary};
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, in_some_try, reported_summary, run};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, in_some_try, reported_summary};
 
 /// How far they may be from the truth.
 const CLOSE: f64 = 0.02;

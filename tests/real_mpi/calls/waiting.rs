@@ -13,8 +13,7 @@ use gyan_results::{
 
 use super::waits::{self, InjectedWait};
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, profiles, report, root, run,
-    truth,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, lives, profiles, report, root, truth,
 };
 use crate::matrix::{self, Column};
 

@@ -16,7 +16,7 @@ use gyan_results::{RankProfile, Took, TuneEnd, Tuning};
 pub(crate) use hosts::Cluster;
 
 use crate::common::{
-    BED, Mpi, Outcome, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
+    BED, Mpi, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
     run_directories, succeed, truth,
 };
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    Ending, HostCounters, Machine, NetworkCountKind, Ranges, RankProfile, Resources, Summary,
+    Ending, HostCounters, Machine, NetworkCountKind, Ranges, RankProfile, Resources,
 };
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use gyan_results::{Ending, Summary};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, ranks_that_left, root, run,
+    MPIS, Mpi, Outcome, command, counts, libgyan, profiles, ranks_that_left, root, run,
 };
 use crate::faults::inject;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, only_run_directory, profiles, run,
+    MPIS, Mpi, Outcome, command, counts, libgyan, only_run_directory, profiles, run,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;

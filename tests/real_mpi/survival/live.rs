@@ -5,13 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use gyan_results::{Ending, Number, Summary, parse_summary};
+use gyan_results::{Ending, Number};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, OPENMPI, Outcome, Profiled, call, comes_true, command, counts, gyan, keepers_of,
-    known_live, known_of_each, libgyan, live_files, lives, profiles, report, reported_summary, run,
+    MPIS, Mpi, OPENMPI, Profiled, call, comes_true, command, counts, gyan, keepers_of, known_live,
+    known_of_each, libgyan, live_files, lives, profiles, report, reported_summary, run,
 };
 use crate::faults::inject;
 

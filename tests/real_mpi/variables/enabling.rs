@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     MPICH, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, counts, elements, gyan, pvar,
-    run, succeed,
+    succeed,
 };
 
 fn enabled(mpi: Mpi, program: &[&str], name: &str) -> Profiled {

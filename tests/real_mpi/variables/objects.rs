@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gyan_results::{Pvar, RankProfile};
 
-use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements, gyan, run};
+use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements};
 
 const WITH_OBJECTS: [Mpi; 3] = [OPENMPI, OPENMPI5, OPENMPI_SPC];
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
