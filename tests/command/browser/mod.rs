@@ -149,7 +149,7 @@ fn titles_of_findings(page: &Path) -> Vec<String> {
 }
 
 fn axe() -> Option<String> {
-    let outcome = run(&mut Command::new(root().join("scripts/packages")).arg("--axe"));
+    let outcome = run(Command::new(root().join("scripts/packages")).arg("--axe"));
     (outcome.code == 0).then(|| fs::read_to_string(outcome.stdout.trim_end()).unwrap())
 }
 
