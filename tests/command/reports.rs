@@ -379,7 +379,7 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
         (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
         (RUNNING, &["--series", "nosuch"], &["no sampled variable matches", "mpool"]),
     ] {
-        let outcome = report(&root().join(fixture), options);
+        let outcome = report(root().join(fixture), options);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{options:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
         for part in expected {
@@ -506,7 +506,7 @@ fn a_summary_alone_has_phases_and_no_series() {
 #[test]
 fn series_for_programs_are_whole() {
     let series = |format| {
-        let outcome = report(&root().join(RUNNING), &["--series", "*msgq*", "--format", format]);
+        let outcome = report(root().join(RUNNING), &["--series", "*msgq*", "--format", format]);
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         outcome.stdout
     };

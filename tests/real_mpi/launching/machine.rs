@@ -39,9 +39,7 @@ fn bound(mpi: Mpi, ranks: usize, sets: &[String], settings: &[(&str, &str)]) -> 
     let sets = sets.join(":");
     let arguments = ["-c", BOUND, "sh", sets.as_str(), program.as_str()];
     let settings = [&[UNPINNED][..], settings].concat();
-    let profiled =
-        Profiled::preloaded(mpi, ranks, Path::new("sh"), &arguments, &settings).succeeded();
-    profiled
+    Profiled::preloaded(mpi, ranks, Path::new("sh"), &arguments, &settings).succeeded()
 }
 
 fn resources(profile: &RankProfile) -> &Resources {
@@ -220,8 +218,7 @@ fn threaded(mpi: Mpi, ranks: usize, program: &Path, arguments: &[&str]) -> Profi
     // The launchers would bind ranks to a core.
     let settings =
         [("OMPI_MCA_hwloc_base_binding_policy", "none"), ("OMP_NUM_THREADS", "2"), UNPINNED];
-    let profiled = Profiled::preloaded(mpi, ranks, program, arguments, &settings).succeeded();
-    profiled
+    Profiled::preloaded(mpi, ranks, program, arguments, &settings).succeeded()
 }
 
 #[test]

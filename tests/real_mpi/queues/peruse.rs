@@ -20,14 +20,12 @@ type Counts = BTreeMap<(String, String), (u64, f64, f64)>;
 /// The program with its own callbacks, without gyan.
 fn own(program: &str, ranks: usize) -> Profiled {
     let file = OPENMPI_SPC.program(program);
-    let run = Profiled::run_file(OPENMPI_SPC, ranks, &file, &["own"], &[OB1]).succeeded();
-    run
+    Profiled::run_file(OPENMPI_SPC, ranks, &file, &["own"], &[OB1]).succeeded()
 }
 
 /// The program without them, under gyan.
 fn watched(program: &str, ranks: usize) -> Profiled {
-    let run = Profiled::run(OPENMPI_SPC, ranks, &[program, "plain"], &[OB1, PERUSE]).succeeded();
-    run
+    Profiled::run(OPENMPI_SPC, ranks, &[program, "plain"], &[OB1, PERUSE]).succeeded()
 }
 
 fn number<N: std::str::FromStr>(word: &str) -> N {

@@ -141,8 +141,7 @@ fn watch(profile: &RankProfile) -> &Watch {
 
 fn watched(queue: &Queue, file: &Path, what: &str, settings: &[(&str, &str)]) -> Profiled {
     let settings = [queue.settings, &[("GYAN_WATCH", what)], settings].concat();
-    let run = Profiled::preloaded(queue.mpi, 2, file, &[], &settings).succeeded();
-    run
+    Profiled::preloaded(queue.mpi, 2, file, &[], &settings).succeeded()
 }
 
 #[test]

@@ -124,14 +124,14 @@ fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         lives_while_it_runs(&waiting, 2);
-        let text = report(&waiting.directory(), &[]).stdout;
+        let text = report(waiting.directory(), &[]).stdout;
         let expected = "running: rank 0-1; numbers known until";
         assert!(text.contains(expected), "{mpi:?}\n{text}");
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");
         profiles(&waiting.directory(), 2);
         lives(&waiting.directory(), 0);
-        assert!(!report(&waiting.directory(), &[]).stdout.contains("known until"), "{mpi:?}");
+        assert!(!report(waiting.directory(), &[]).stdout.contains("known until"), "{mpi:?}");
     }
 }
 
@@ -143,7 +143,7 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
         waiting.end();
         // The launcher may end the other rank with a signal that it can report.
         known_of_each(&waiting.directory(), 2);
-        let summary = reported_summary(&waiting.directory());
+        let summary = reported_summary(waiting.directory());
         let ranks = &summary.ranks;
         assert_eq!((ranks.expected, ranks.reduced), (2, 2), "{mpi:?}");
         let killed = ranks.ended_badly.iter().find(|ending| ending.rank == 1).unwrap();
@@ -318,13 +318,13 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
     };
     let outcome = again(&["signal", "9"]);
     lives(&killed.directory(), 2);
-    let text = report(&killed.directory(), &[]).stdout;
+    let text = report(killed.directory(), &[]).stdout;
     assert!(text.contains("endings signal 9: 2 ranks"), "{outcome:?}\n{text}");
     let outcome = again(&["finalize"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     profiles(&killed.directory(), 2);
     lives(&killed.directory(), 0);
-    let text = report(&killed.directory(), &[]).stdout;
+    let text = report(killed.directory(), &[]).stdout;
     assert!(text.contains("endings finalize: 2 ranks") && !text.contains("known until"), "{text}");
 }
 

@@ -11,8 +11,7 @@ use crate::common::{
 };
 
 fn enabled(mpi: Mpi, program: &[&str], name: &str) -> Profiled {
-    let profiled = Profiled::run(mpi, 3, program, &[("GYAN_ENABLE", name)]).succeeded();
-    profiled
+    Profiled::run(mpi, 3, program, &[("GYAN_ENABLE", name)]).succeeded()
 }
 
 /// The change of a variable for each peer.

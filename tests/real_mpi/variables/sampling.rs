@@ -66,8 +66,7 @@ fn run_queues(queue: &Length, variables: &[&str], settings: &[(&str, &str)]) -> 
     let (unexpected, posted) = (UNEXPECTED.to_string(), POSTED.to_string());
     let program = [&["queues", &unexpected, &posted], variables].concat();
     let settings = [queue.settings, settings].concat();
-    let run = Profiled::run(queue.mpi, 2, &program, &settings).succeeded();
-    run
+    Profiled::run(queue.mpi, 2, &program, &settings).succeeded()
 }
 
 #[test]
