@@ -1,4 +1,4 @@
-"""A long run in which calls, requests, communicators and threads come and go: does anything of gyan grow? scripts/soak."""
+"""A long run in which calls, requests, communicators and threads come and go: does anything of gyan grow? scripts/bench soak."""
 
 import argparse
 import os

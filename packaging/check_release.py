@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does a release of gyan work on this system? Run by scripts/test-release inside each system, which has compilers and
+"""Does a release of gyan work on this system? Run by scripts/test release inside each system, which has compilers and
 Debian's Open MPI and MPICH.
 
     check_release.py tree TREE SOURCES       an unpacked tarball

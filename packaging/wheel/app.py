@@ -1,4 +1,4 @@
-# What scripts/test-release runs under `python -m gyan`: on each of two ranks 10 times MPI_Sendrecv, and once
+# What scripts/test release runs under `python -m gyan`: on each of two ranks 10 times MPI_Sendrecv, and once
 # MPI_Allreduce.
 from array import array
 

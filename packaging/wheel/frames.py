@@ -1,4 +1,4 @@
-# What scripts/test-release runs with the wheel: gyan.run starts app.py, and its counts are those of the program.
+# What scripts/test release runs with the wheel: gyan.run starts app.py, and its counts are those of the program.
 import sys
 
 import gyan

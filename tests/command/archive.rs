@@ -13,7 +13,7 @@ use gyan_results::{JobRecord, RECORD_SCHEMA, RankProfile, Reduction, parse_rank}
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
 
-use crate::common::{Outcome, command, gyan, one_line, python_with, root, run};
+use crate::common::{Outcome, command, gyan, one_line, python_with, root, run, succeed};
 
 const TABLES: [&str; 5] = ["jobs", "functions", "findings", "hosts", "records"];
 
@@ -350,8 +350,7 @@ for page in s3.get_paginator('list_objects_v2').paginate(Bucket='jobs'):
     let store = ObjectStore::start(&python);
     let asked = |site: &Site, code: &str| {
         let mut asked = Command::new(&python);
-        let outcome = run(store.known_to(asked.args(["-c", code]).current_dir(&site.directory)));
-        assert_eq!(outcome.code, 0, "{outcome:?}");
+        succeed(store.known_to(asked.args(["-c", code]).current_dir(&site.directory)));
     };
     // More batches than stay small files.
     let (site, local) = (Site::new(), Site::new());

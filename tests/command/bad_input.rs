@@ -182,7 +182,7 @@ fn nothing_usable_at_all() {
 fn a_summary_that_was_left_of_the_profiles_is_still_reported() {
     let directory = directory();
     let (_, summary) = reduce(directory.path());
-    let report = || run(gyan().args(["report", "--format", "json"]).arg(directory.path()));
+    let report = || crate::common::report(directory.path(), &["--format", "json"]);
     let of_files = report().stdout;
     for rank in 0..4 {
         fs::remove_file(directory.path().join(format!("rank-{rank:06}.json"))).unwrap();
@@ -213,7 +213,7 @@ fn a_directory_that_cannot_be_written_is_an_error_of_reduce() {
 #[test]
 fn a_misspelt_name_is_said() {
     let directory = directory();
-    let outcome = run(gyan().args(["report", "--vars", "nosuch*"]).arg(directory.path()));
+    let outcome = crate::common::report(directory.path(), &["--vars", "nosuch*"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("--vars nosuch*: no variable"), "{}", outcome.stderr);
 }

@@ -5,8 +5,13 @@ use std::process::Command;
 
 #[path = "../common/processes.rs"]
 mod processes;
+#[path = "../common/reports.rs"]
+mod reports;
 
-pub(crate) use processes::{Outcome, command, python_with, root, run, run_within, target};
+pub(crate) use processes::{
+    Outcome, command, python_with, quiet, root, run, run_within, succeed, target,
+};
+pub(crate) use reports::{report, reported_summary};
 
 pub(crate) fn gyan() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gyan"))

@@ -9,7 +9,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, one_line, root, run};
+use crate::common::{Outcome, gyan, one_line, root, run, succeed};
 use crate::golden::is_golden;
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
@@ -141,8 +141,7 @@ fn the_directories_of_the_hosts_are_one_run() {
         run(gyan().arg("export").args(directories).args(["--format", "csv"])).stdout
     };
     assert_eq!(rows(&directories), rows(&[all]));
-    let reduced = run(gyan().arg("reduce").args(&directories));
-    assert_eq!(reduced.code, 0, "{reduced:?}");
+    succeed(gyan().arg("reduce").args(&directories));
     let [written, mut printed] =
         [fs::read_to_string(directories[0].join("summary.json")).unwrap(), expected.stdout.clone()]
             .map(|text| serde_json::from_str::<Summary>(&text).unwrap());

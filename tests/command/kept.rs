@@ -1,4 +1,4 @@
-//! The console blocks of the manual that depend on a machine: `scripts/docs` has run their commands and kept the profiles,
+//! The console blocks of the manual that depend on a machine: `scripts/docs blocks` has run their commands and kept the profiles,
 //! from which gyan prints the same once more. A launcher and a compiler of their own put what was kept where it would be.
 
 use std::collections::{BTreeMap, BTreeSet};

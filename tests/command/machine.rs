@@ -2,16 +2,15 @@
 //! ranks used?
 
 use std::fs;
-use std::path::Path;
 
 use gyan_results::{
     Cgroup, Counters, Counts, CountsInMpi, EnergyKind, HostCounters, Machine, Network,
-    NetworkCount, NetworkCountKind, PartEnergy, PlacementSummary, RankProfile, Resources, Summary,
+    NetworkCount, NetworkCountKind, PartEnergy, PlacementSummary, RankProfile, Resources,
     Transport, rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{report, reported_summary, root};
 use crate::golden::is_golden;
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
@@ -139,7 +138,7 @@ fn the_energy_and_the_network_of_a_host_are_told_as_in_the_golden_reports() {
     let line = "energy: 6 kJ, about 22.2 % of it while ranks were in MPI (--machine)";
     assert!(first.contains(line), "{first}");
     // Without the platform, in which the others are: 3 kJ on each host.
-    let summary = summary(job.path());
+    let summary = reported_summary(job.path());
     assert_eq!(summary.energy_j(), Some(6000.0));
     let share = |of: u32| {
         let of = profile_of(of).in_mpi.unwrap().share;
@@ -159,7 +158,7 @@ fn the_energy_of_a_run_is_known_only_with_that_of_each_host() {
     let job = job(2, |host, local, profile| {
         profile.host_counters = (local == 0).then(|| none(host));
     });
-    assert_eq!(summary(job.path()).energy_j(), None);
+    assert_eq!(reported_summary(job.path()).energy_j(), None);
     let told = report(job.path(), &["--machine"]).stdout;
     assert!(
         told.contains("not known of n1: /sys/class/powercap/x may be read by root only"),
@@ -172,14 +171,6 @@ fn the_energy_of_a_run_is_known_only_with_that_of_each_host() {
 fn badly_placed(host: u32, _local: u32, profile: &mut RankProfile) {
     let processors = ["0-7", "0-7", "1-2", "3,7"][host as usize];
     profile.resources.as_mut().unwrap().processors = processors.into();
-}
-
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options))
-}
-
-fn summary(directory: &Path) -> Summary {
-    serde_json::from_str(&report(directory, &["--format", "json"]).stdout).unwrap()
 }
 
 #[test]
@@ -202,7 +193,7 @@ fn the_machine_is_told_as_in_the_golden_reports() {
 
 #[test]
 fn hosts_that_are_alike_are_one_row() {
-    let summary = summary(job(4, badly_placed).path());
+    let summary = reported_summary(job(4, badly_placed).path());
     assert_eq!(summary.machines.len(), 1);
     assert_eq!(summary.machines[0].hosts, ["n0", "n1", "n2", "n3"]);
     let rows: Vec<String> = summary
@@ -294,7 +285,7 @@ fn ranks_that_are_bound_to_the_same_core_are_told_while_others_are_free() {
 
 #[test]
 fn where_nothing_is_known_of_the_machine_one_line_says_so() {
-    let old = report(&root().join(RUNNING), &["--machine"]);
+    let old = report(RUNNING, &["--machine"]);
     assert_eq!((old.code, old.stdout.as_str()), (2, ""));
     assert_eq!(old.stderr.lines().count(), 1, "{}", old.stderr);
     assert!(old.stderr.contains("nothing is known of what the ranks ran on"), "{}", old.stderr);

@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use crate::common::{command, gyan, root, run};
+use crate::common::{command, gyan, quiet, root, run};
 use crate::manual::{pages, read};
 
 /// The names of the subcommands in the help.
@@ -255,8 +255,7 @@ fn each_subcommand_has_a_man_page_with_its_options_and_examples() {
     assert_eq!(files.len(), names.len() + 1);
     if run(&mut command(&["sh", "-c", "command -v groff"])).code == 0 {
         let mut groff = command(&["groff", "-man", "-ww", "-z"]);
-        let checked = run(groff.args(&files));
-        assert_eq!((checked.code, checked.stderr.as_str()), (0, ""));
+        quiet(groff.args(&files));
     } else {
         assert!(std::env::var_os("CI").is_none(), "there is no groff");
         println!("skipped: there is no groff");

@@ -10,7 +10,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{gyan, root, run};
+use crate::common::{gyan, root, run, succeed};
 
 const EXAMPLE: &str = "tests/fixtures/gyan.rank-1-running";
 /// Set to measure a larger job (benches/results/measurements.md).
@@ -82,8 +82,7 @@ fn a_directory_that_is_to_be_watched_may_come_later() {
 fn what_a_hundred_hosts_wrote_is_one_answer() {
     let ranks = std::env::var(RANKS_VARIABLE).map_or(1000, |ranks| ranks.parse().unwrap());
     let here = job(ranks);
-    let outcome = run(gyan().args(["now", "--format", "json"]).arg(here.path()));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().args(["now", "--format", "json"]).arg(here.path()));
     let now: JobNow = serde_json::from_str(&outcome.stdout).unwrap();
     let groups: Vec<usize> = now.groups.iter().map(|group| group.ranks.len()).collect();
     assert_eq!(groups, [ranks as usize - 1, 1]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, report, root, run};
 use crate::golden::is_golden;
 
 const FIXTURES: [&str; 5] = [
@@ -20,10 +20,6 @@ const FIXTURES: [&str; 5] = [
 
 /// A text that would run, end an attribute, or end an element.
 const HOSTILE: &str = "<script>alert(1)</script>\"'></svg></title><img src=x onerror=alert(2)>";
-
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options).current_dir(root()))
-}
 
 fn page_of(directory: &Path) -> String {
     let outcome = report(directory, &["--format", "html"]);
@@ -99,7 +95,7 @@ fn a_fragment_has_what_the_page_has_and_fits_beside_others() {
         for part in [vec![String::new()], names].concat() {
             let option = format!("--fragment={part}");
             let option = if part.is_empty() { "--fragment" } else { &option };
-            let outcome = report(&fixture(name), &["--format", "html", option]);
+            let outcome = report(fixture(name), &["--format", "html", option]);
             assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name} {part}");
             let fragment = outcome.stdout;
             assert!(fragment.len() < 150_000, "{name} {part}: {}", fragment.len());
@@ -197,7 +193,7 @@ fn a_page_is_read_like_a_run() {
     let place = TempDir::new().unwrap();
     for name in FIXTURES {
         let file = place.path().join(format!("{name}.html"));
-        let outcome = report(&fixture(name), &["--format", "html", "-o", file.to_str().unwrap()]);
+        let outcome = report(fixture(name), &["--format", "html", "-o", file.to_str().unwrap()]);
         assert_eq!(outcome.stdout.trim_end(), file.to_str().unwrap());
         for options in [&["--all"][..], &["--format", "json"], &["--format", "csv"]] {
             let [of_page, of_run] = [&file, &fixture(name)].map(|from| report(from, options));

@@ -9,7 +9,7 @@ use gyan_results::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{gyan, quiet, report, root, run, succeed};
 use crate::golden::is_golden;
 
 /// A run recorded before gyan timed calls, and one with times, samples, series and phases.
@@ -63,8 +63,7 @@ fn reports_are_the_golden_ones() {
         // A name after --phase would be the directory.
         let mut command = gyan();
         command.arg("report").arg(fixture).args(options).current_dir(root());
-        let outcome = run(&mut command);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        let outcome = quiet(&mut command);
         is_golden(name, &outcome.stdout);
         for line in outcome.stdout.lines() {
             assert_eq!(line.trim_end(), line, "{name}: spaces at the end of a line");
@@ -251,10 +250,6 @@ fn without_collectives_that_wait_the_report_says_so() {
     assert!(outcome.stderr.contains("no collective was compared"), "{}", outcome.stderr);
 }
 
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options))
-}
-
 #[test]
 fn where_nothing_is_known_of_queues_the_report_says_what_would_tell() {
     for (library, advice) in [
@@ -384,7 +379,7 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
         (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
         (RUNNING, &["--series", "nosuch"], &["no sampled variable matches", "mpool"]),
     ] {
-        let outcome = report(&root().join(fixture), options);
+        let outcome = report(root().join(fixture), options);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{options:?}");
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
         for part in expected {
@@ -484,8 +479,7 @@ fn what_a_tune_did_not_show_is_not_said() {
 
 #[test]
 fn a_directory_after_phase_is_the_run_directory() {
-    let outcome = run(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
     assert!(outcome.stdout.contains("Phases of the program"), "{}", outcome.stdout);
     let outcome = run(gyan().args(["report", "--phase", "step", RUNNING]).current_dir(root()));
     assert!(outcome.stdout.contains("Phase step\n"), "{}", outcome.stdout);
@@ -512,7 +506,7 @@ fn a_summary_alone_has_phases_and_no_series() {
 #[test]
 fn series_for_programs_are_whole() {
     let series = |format| {
-        let outcome = report(&root().join(RUNNING), &["--series", "*msgq*", "--format", format]);
+        let outcome = report(root().join(RUNNING), &["--series", "*msgq*", "--format", format]);
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         outcome.stdout
     };
@@ -628,10 +622,11 @@ fn a_reader_that_leaves_early_is_no_error() {
             "'{}' report {options} {RUNNING} | head -n 1",
             gyan().get_program().to_string_lossy()
         );
-        let outcome = run(std::process::Command::new("bash")
-            .args(["-o", "pipefail", "-c", &command])
-            .current_dir(root()));
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{options}");
+        let outcome = quiet(
+            std::process::Command::new("bash")
+                .args(["-o", "pipefail", "-c", &command])
+                .current_dir(root()),
+        );
         assert!(outcome.stdout.starts_with(begin), "{options}");
     }
 }

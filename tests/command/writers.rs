@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, python_with, root, run};
+use crate::common::{Outcome, gyan, python_with, root, run, succeed};
 use crate::golden::is_golden;
 use crate::scaling::{counter, law, made, row, runs, scaling};
 use crate::schemas::validate;
@@ -50,8 +50,7 @@ fn tools() -> Option<&'static Path> {
 /// What a tool reads from files.
 fn read<T: for<'d> Deserialize<'d>>(python: &Path, script: &str, files: &[&Path]) -> T {
     let script = root().join("tests/programs").join(script);
-    let outcome = run(Command::new(python).arg(script).args(files));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(Command::new(python).arg(script).args(files));
     serde_json::from_str(outcome.stdout.lines().last().unwrap()).unwrap()
 }
 
@@ -353,7 +352,7 @@ fn what_a_format_cannot_hold_is_refused() {
     let sites = fixture("gyan.rank-1-sites");
     let place = TempDir::new().unwrap();
     let summary = place.path().join("summary.json");
-    let report = run(gyan().args(["report", "--format", "json"]).arg(&sites));
+    let report = crate::common::report(&sites, &["--format", "json"]);
     fs::write(&summary, report.stdout).unwrap();
     for (directory, options, why) in [
         (&sites, &["--format", "cube"][..], "an archive is not for standard output"),

@@ -5,9 +5,11 @@ mod patience;
 mod processes;
 mod profiles;
 mod release;
+mod reports;
 
 pub(crate) use mpis::*;
 pub(crate) use patience::*;
 pub(crate) use processes::*;
 pub(crate) use profiles::*;
 pub(crate) use release::*;
+pub(crate) use reports::*;

@@ -77,6 +77,14 @@ impl Mpi {
         self.mpirun_after(&[], ranks)
     }
 
+    /// The same with the program `tests/programs/<program>.c` and its arguments.
+    pub(crate) fn launch(self, ranks: usize, program: &str, arguments: &[&str]) -> Vec<String> {
+        let mut words = self.mpirun(ranks);
+        words.push(self.program(program).display().to_string());
+        words.extend(arguments.iter().map(|word| (*word).to_owned()));
+        words
+    }
+
     /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
     pub(crate) fn mpirun_after(self, front: &[String], ranks: usize) -> Vec<String> {
         self.launched(front, "mpirun", ranks)
@@ -211,12 +219,13 @@ impl Mpi {
             .collect();
         let output =
             directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
-        let source = root().join("tests/programs").join(source);
+        let programs = root().join("tests/programs");
+        let source = programs.join(source);
         let mut made_of = format!("{arguments:?} {} {}", modified(&source), age_of(&compiler));
-        for header in ["gyan.h", "gyan.f90"] {
-            made_of += &modified(&include().join(header));
+        let own = ["check.h", "peruse_own.h"].map(|header| programs.join(header));
+        for header in ["gyan.h", "gyan.f90"].map(|name| include().join(name)).iter().chain(&own) {
+            made_of += &modified(header);
         }
-        made_of += &modified(&root().join("tests/programs/peruse_own.h"));
         let record = PathBuf::from(format!("{}.made-of", output.display()));
         let turn = turn(&directory);
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);

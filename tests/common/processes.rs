@@ -48,6 +48,20 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     run_within(command, TIMEOUT)
 }
 
+/// The same for a command that has to succeed.
+pub(crate) fn succeed(command: &mut Command) -> Outcome {
+    let outcome = run(command);
+    assert_eq!(outcome.code, 0, "{command:?}:\n{}\n{}", outcome.stdout, outcome.stderr);
+    outcome
+}
+
+/// The same for one that has nothing to say on stderr either.
+pub(crate) fn quiet(command: &mut Command) -> Outcome {
+    let outcome = succeed(command);
+    assert_eq!(outcome.stderr, "", "{command:?}");
+    outcome
+}
+
 /// The same for commands that may take longer.
 pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
     let directory = TempDir::new().unwrap();

@@ -20,6 +20,7 @@ use super::release::libgyan;
 pub(crate) struct Profiled {
     pub(crate) outcome: Outcome,
     pub(crate) directory: PathBuf,
+    command: String,
     ranks: usize,
     keep: TempDir,
 }
@@ -71,7 +72,14 @@ impl Profiled {
         command.envs(settings.iter().copied());
         let outcome = run(&mut command);
         are_written(&directory);
-        Profiled { outcome, directory, ranks, keep }
+        Profiled { outcome, directory, command: format!("{command:?}"), ranks, keep }
+    }
+
+    /// The same run, which has to have ended with code 0.
+    pub(crate) fn succeeded(self) -> Profiled {
+        let Outcome { code, stdout, stderr } = &self.outcome;
+        assert_eq!(*code, 0, "{}:\n{stdout}\n{stderr}", self.command);
+        self
     }
 
     /// Where the program ran.

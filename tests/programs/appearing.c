@@ -5,10 +5,11 @@
 #include <mpi.h>
 #include <stdio.h>
 
+#include "check.h"
+
 int main(int argc, char **argv)
 {
     int provided, rank, before, after, dims[2] = {0, 0}, value = 0;
-    char name[32];
     MPI_Win window;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
@@ -20,8 +21,7 @@ int main(int argc, char **argv)
     MPI_Win_fence(0, window);
     MPI_Win_free(&window);
     MPI_T_pvar_get_num(&after);
-    snprintf(name, sizeof name, "truth.%d", rank);
-    FILE *truth = fopen(name, "w");
+    FILE *truth = truth_of(rank);
     fprintf(truth, "%d %d\n", before, after);
     fclose(truth);
     MPI_Finalize();

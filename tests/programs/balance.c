@@ -13,14 +13,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "check.h"
+
 static double in_mpi, in_phase[2];
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_MONOTONIC); }
 
 static void work(double seconds)
 {
@@ -42,7 +39,6 @@ int main(int argc, char **argv)
     const char *pattern = argc > 1 ? argv[1] : "equal";
     double seconds = argc > 2 ? atof(argv[2]) : 0.6, begun = now();
     int rank, size, x = 1, y;
-    char name[32];
 
     TIMED(MPI_Init(&argc, &argv));
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -85,8 +81,7 @@ int main(int argc, char **argv)
             TIMED(MPI_Barrier(MPI_COMM_WORLD));
             MPI_Pcontrol(1);
         }
-    snprintf(name, sizeof name, "truth.%d", rank);
-    FILE *truth = fopen(name, "w");
+    FILE *truth = truth_of(rank);
     double run = now() - begun;
     fprintf(truth, "%.9f %.9f %.9f %.9f\n", run - in_mpi, in_phase[0], in_phase[1], run);
     fclose(truth);

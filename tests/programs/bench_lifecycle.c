@@ -4,14 +4,10 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
-}
+#include "check.h"
+
+static double now(void) { return 1e3 * seconds_by(CLOCK_MONOTONIC); }
 
 static long resident(void)
 {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 static struct {
     const char *name;
     long calls, bytes, bar_calls[48], bar_bytes[48];
@@ -299,7 +301,6 @@ static void the_rest(void)
 int main(int argc, char **argv)
 {
     int flag, i;
-    char path[64];
     CALL(MPI_Initialized, &flag);
     CALL(MPI_Init, &argc, &argv);
     CALL(MPI_Initialized, &flag);
@@ -314,8 +315,7 @@ int main(int argc, char **argv)
     files();
     the_rest();
     CALL(MPI_Finalize);
-    snprintf(path, sizeof path, "truth.%d", rank);
-    FILE *truth = fopen(path, "w");
+    FILE *truth = truth_of(rank);
     for (i = 0; i < known; i++) {
         fprintf(truth, "%s %ld ", account[i].name, account[i].calls);
         fprintf(truth, account[i].bytes < 0 ? "-" : "%ld", account[i].bytes);

@@ -12,12 +12,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-static double now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec + now.tv_nsec * 1e-9;
-}
+#include "check.h"
+
+static double now(void) { return seconds_by(CLOCK_REALTIME); }
 
 static void pause_a_little(void)
 {

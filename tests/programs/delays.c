@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check.h"
+
 static FILE *truth;
 static int rank, size, last;
 static double delay_s;
@@ -24,12 +26,7 @@ static void be_late(void)
         ;
 }
 
-static long long now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
+static long long now(void) { return nanoseconds_by(CLOCK_MONOTONIC); }
 
 static void call(int which, MPI_Comm comm, int *in, int *out)
 {
@@ -74,7 +71,6 @@ static void calls(int which, MPI_Comm comm, const char *name, int n, int is_late
 
 int main(int argc, char **argv)
 {
-    char name[32];
     MPI_Comm twin, half, inter;
 
     MPI_Init(&argc, &argv);
@@ -83,8 +79,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     last = size - 1;
-    snprintf(name, sizeof name, "truth.%d", rank);
-    truth = fopen(name, "w");
+    truth = truth_of(rank);
 
     for (int which = 0; which < 5; which++)
         calls(which, MPI_COMM_WORLD, "MPI_COMM_WORLD", n, 1);

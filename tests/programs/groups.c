@@ -6,6 +6,8 @@
 #include <mpi.h>
 #include <stdio.h>
 
+#include "check.h"
+
 long asked_groups, asked_ranks;
 
 static long messages[8], accesses[8];
@@ -173,12 +175,10 @@ static void all(int round)
 
 int main(int argc, char **argv)
 {
-    char file[32];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    snprintf(file, sizeof file, "truth.%d", rank);
-    truth = fopen(file, "w");
+    truth = truth_of(rank);
     asked("making");
     for (int round = 0; round < 3; round++)
         all(round);

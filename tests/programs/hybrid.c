@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "check.h"
+
 enum { THREADS = 64, REGIONS = 8 };
 
 static struct region {
@@ -148,11 +150,7 @@ int main(int argc, char **argv)
     serial_in_mpi = omp_get_wtime() - from;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     omp_set_max_active_levels(2);
-    char name[64];
-    snprintf(name, sizeof name, "truth.%d", rank);
-    FILE *truth = fopen(name, "w");
-    if (truth == NULL)
-        MPI_Abort(MPI_COMM_WORLD, 2);
+    FILE *truth = truth_of(rank);
     if (argc > 1)
         short_regions(truth, atoi(argv[1]));
     for (int round = 0; round < 2; round++) {

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "check.h"
+
 static volatile int over;
 
 static long long now_ns(void)
@@ -47,7 +49,6 @@ int main(int argc, char **argv)
     const char *how = argc > 4 ? argv[4] : "";
     int threads = strcmp(how, "threads") == 0;
     long ms = atol(argv[2]), *extra = calloc(count, sizeof *extra);
-    char name[32];
     unsigned lot = 12345;
     pthread_t thread;
     MPI_Comm own;
@@ -67,8 +68,7 @@ int main(int argc, char **argv)
     long long ended = now_ns();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    snprintf(name, sizeof name, "truth.%d", rank);
-    FILE *truth = fopen(name, "w");
+    FILE *truth = truth_of(rank);
     fprintf(truth, "init %lld %lld\n", begun, ended);
     if (threads) {
         MPI_Comm_dup(MPI_COMM_SELF, &own);

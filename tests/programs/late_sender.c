@@ -10,14 +10,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "check.h"
+
 static FILE *truth;
 
-static long long now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
+static long long now(void) { return nanoseconds_by(CLOCK_MONOTONIC); }
 
 static void tell(const char *what, int round, int rank)
 {
@@ -27,7 +24,6 @@ static void tell(const char *what, int round, int rank)
 int main(int argc, char **argv)
 {
     int rank, size, x = 0;
-    char name[32];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -35,10 +31,7 @@ int main(int argc, char **argv)
         return 1;
     struct timespec work = { 0, atoi(argv[1]) * 1000000L };
     int rounds = atoi(argv[2]);
-    snprintf(name, sizeof name, "truth.%d", rank);
-    truth = fopen(name, "w");
-    if (!truth)
-        return 1;
+    truth = truth_of(rank);
     for (int round = 0; round < rounds; round++) {
         if (rank == 0) {
             for (int other = 1; other < size; other++) {

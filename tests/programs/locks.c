@@ -14,8 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "check.h"
 
 #define ROUNDS 40
 
@@ -27,11 +28,7 @@ struct epoch {
 
 static struct epoch epochs[ROUNDS];
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_MONOTONIC); }
 
 static int by_number(const void *one, const void *other) {
     return ((const struct epoch *)one)->number - ((const struct epoch *)other)->number;

@@ -4,18 +4,14 @@
  * Expect: gyan's estimate is no more than that, within its standard errors. */
 #include <mpi.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "check.h"
 
 enum { CALLS = 20000, MANY = 400000 };
 
 static double from[MANY], to[MANY];
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_MONOTONIC); }
 
 int main(int argc, char **argv)
 {

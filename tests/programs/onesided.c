@@ -12,19 +12,16 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "check.h"
 
 #define ROUNDS 60
 enum { FENCE, POST, WAIT, KINDS };
 /* When one or two calls began and ended, those in which a rank waits or for which another one does. */
 static double times[KINDS][ROUNDS][4];
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_REALTIME); }
 
 static double waited(const double *own, double other) {
     return other > own[0] && other <= own[1] ? other - own[0] : 0;

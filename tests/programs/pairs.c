@@ -28,8 +28,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "check.h"
 
 #define ROUNDS 100
 enum { RECV, WAITALL, SSEND, SENDRECV, WAIT, PROBE, ANY, MPROBE, PERSISTENT, IMPROBE, ISENDRECV, REPLACE, KINDS };
@@ -53,11 +54,7 @@ struct times {
 };
 static struct times times[KINDS][ROUNDS][2];
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_REALTIME); }
 
 static double waited(struct times own, struct times other) {
     double until = other.begun <= own.ended ? other.begun : own.waits;

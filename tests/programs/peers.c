@@ -6,6 +6,8 @@
 #include <mpi.h>
 #include <stdio.h>
 
+#include "check.h"
+
 int main(int argc, char **argv)
 {
     int rank, size, peer, i, value = 1, sum;
@@ -15,9 +17,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    char file[32];
-    snprintf(file, sizeof file, "truth.%d", rank);
-    FILE *truth = fopen(file, "w");
+    FILE *truth = truth_of(rank);
     for (peer = 0; peer < size; peer++) {
         if (peer == rank)
             continue;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 #define MAX 512
 
 static char name[MAX][256];
@@ -56,9 +58,7 @@ int main(int argc, char **argv)
     world = MPI_COMM_WORLD;
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
-    char file[32];
-    snprintf(file, sizeof file, "truth.%d", rank);
-    truth = fopen(file, "w");
+    truth = truth_of(rank);
     MPI_T_pvar_session_create(&session);
     MPI_T_pvar_get_num(&num);
     for (i = 0; i < num && i < MAX; i++) {

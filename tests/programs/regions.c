@@ -13,6 +13,8 @@
 #include <time.h>
 #include <wchar.h>
 
+#include "check.h"
+
 #if defined NVTX
 #include <nvtx3/nvToolsExt.h>
 #elif defined ITT
@@ -163,12 +165,7 @@ static void end(int way)
 }
 #endif
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
+static double now(void) { return 1e6 * seconds_by(CLOCK_MONOTONIC); }
 
 static void work(FILE *truth, int calls, const char *phase)
 {
@@ -211,15 +208,13 @@ static void exchange(FILE *truth, int way, double *least, double *most)
 
 int main(int argc, char **argv)
 {
-    char file[32];
     FILE *truth;
     int rank, way = 0;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     library_begins(&argc, &argv);
-    snprintf(file, sizeof file, "truth.%d", rank);
-    truth = fopen(file, "w");
+    truth = truth_of(rank);
     work(truth, 1, "");
     for (int step = 0; step < 3; step++) {
         double least = 0, most = 0, before = now(), begun, ending, after;

@@ -16,8 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "check.h"
 
 #define ROUNDS 200
 enum { BCAST, SCATTER, REDUCE, GATHER, SCAN, ALLREDUCE, BARRIER, KINDS };
@@ -28,11 +29,7 @@ static const char *const names[2][KINDS] = {
 /* When the calls began, when ranks began to wait in them or in those that complete them, and when these ended. */
 static double times[KINDS][ROUNDS][3];
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_by(CLOCK_REALTIME); }
 
 /* How long a rank that waits from `of[1]` to `of[2]` waits for one that begins at `other`. */
 static double waited(const double *of, double other) {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 #define WORLD MPI_COMM_WORLD
 
 static int rank, size, flag;
@@ -54,7 +56,6 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "bcast";
     int calls = argc > 2 ? atoi(argv[2]) : 300000;
-    char file[32];
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(WORLD, &rank);
@@ -71,8 +72,7 @@ int main(int argc, char **argv)
         for (int call = 0; call < calls; call++)
             LOOPS[at].call();
         double took = MPI_Wtime() - begin;
-        snprintf(file, sizeof file, "truth.%d", rank);
-        FILE *truth = fopen(file, "w");
+        FILE *truth = truth_of(rank);
         fprintf(truth, "%s %d %.9f\n", LOOPS[at].function, calls, took);
         fclose(truth);
     }

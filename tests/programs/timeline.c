@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+
 static int rank, size, rounds, sent;
 static FILE *truth;
 
@@ -105,7 +107,6 @@ int main(int argc, char **argv)
     int provided;
     int threaded = argc > 2 && strcmp(argv[2], "threads") == 0;
     int killed = argc > 2 && strcmp(argv[2], "killed") == 0;
-    char name[32];
     persistent = argc > 2 && strcmp(argv[2], "persistent") == 0;
     pthread_t threads[2];
     MPI_Comm other;
@@ -124,8 +125,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
-    snprintf(name, sizeof name, "truth.%d", rank);
-    truth = fopen(name, "w");
+    truth = truth_of(rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     if (persistent)
         prepare(other);

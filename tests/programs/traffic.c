@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 static struct {
     long number, bytes;
 } message[16], access_to[16];
@@ -171,9 +173,7 @@ static void threads(void)
 
 static void write_truth(const char *sizes)
 {
-    char file[32];
-    snprintf(file, sizeof file, "truth.%d", rank);
-    FILE *truth = fopen(file, "w");
+    FILE *truth = truth_of(rank);
     for (int to = 0; to < size; to++) {
         if (message[to].number)
             fprintf(truth, "message %d %ld %ld\n", to, message[to].number, message[to].bytes);

@@ -1,4 +1,4 @@
-"""Runs that the tests look at. scripts/python says with what they are run."""
+"""Runs that the tests look at. scripts/test python says with what they are run."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
 """The queries of docs/archive-queries.md by DuckDB and by PySpark, and the report of gyan, on the same made-up months.
 
-scripts/python runs it in an environment that has both engines."""
+scripts/test python runs it in an environment that has both engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-WHY = "scripts/python has an environment with DuckDB, PySpark and NumPy"
+WHY = "scripts/test python has an environment with DuckDB, PySpark and NumPy"
 duckdb = pytest.importorskip("duckdb", reason=WHY)
 spark_sql = pytest.importorskip("pyspark.sql", reason=WHY)
 pytest.importorskip("numpy", reason=WHY)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MARK = "<!-- the reference: BLESS=1 scripts/python writes it -->\n"
+MARK = "<!-- the reference: BLESS=1 scripts/test python writes it -->\n"
 
 griffe: Any = pytest.importorskip("griffe", reason="griffe is in one environment only")
 
@@ -86,4 +86,4 @@ def test_the_reference_in_the_manual_is_that_of_the_docstrings() -> None:
     expected = f"{head}{MARK}\n{reference()}"
     if os.environ.get("BLESS"):
         path.write_text(expected)
-    assert path.read_text() == expected, "docs/python.md is stale; run BLESS=1 scripts/python"
+    assert path.read_text() == expected, "docs/python.md is stale; run BLESS=1 scripts/test python"

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use gyan_results::{RankProfile, Variables, rank_file_name};
 use tempfile::TempDir;
 
-use crate::common::{Outcome, command, gyan, libgyan, profiles, root, run, target};
+use crate::common::{Outcome, command, gyan, libgyan, profiles, root, run, succeed, target};
 
 /// The results of a run of a program with this MPI.
 pub(crate) struct Faked {
@@ -208,8 +208,7 @@ fn compile(sources: &[PathBuf], output: &Path, arguments: &[String]) {
     if output.exists() && fs::read_to_string(&record).is_ok_and(|known| known == made_of) {
         return;
     }
-    let shown = run(&mut command(&["mpicc.mpich", "-show"]));
-    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let shown = succeed(&mut command(&["mpicc.mpich", "-show"]));
     let headers = shown.stdout.split_whitespace().filter(|word| word.starts_with("-I"));
     let new = TempDir::new_in(output.parent().unwrap()).unwrap();
     let file = new.path().join("new");

@@ -115,7 +115,7 @@ fn says_why(mpi: Mpi) {
         // The report says it above everything else; ranks may have been seen since that were not before.
         let mut report = String::new();
         let is_said = comes_true(|| {
-            report = run(gyan().arg("report").arg(waiting.directory())).stdout;
+            report = crate::common::report(waiting.directory(), &[]).stdout;
             let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
             let cause = looked(&waiting).and_then(|now| now.cause);
             let said = cause.filter(|of| of.kind == *kind).and_then(|of| flat.find(&of.sentence));
@@ -192,7 +192,7 @@ fn a_job_that_stands_still_is_ended_if_that_is_asked_for() {
         assert_eq!(cause.kind, HangKind::Deadlock, "{mpi:?} {what}");
         assert!(outcome.stderr.contains(&cause.sentence), "{mpi:?} {what}: {}", outcome.stderr);
         // The report of what is left says it first.
-        let report = run(gyan().arg("report").arg(here.path().join("out"))).stdout;
+        let report = crate::common::report(here.path().join("out"), &[]).stdout;
         let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
         let said =
             flat.find("Deadlock: rank ").unwrap_or_else(|| panic!("{mpi:?} {what}\n{report}"));

@@ -18,7 +18,7 @@ use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
     BED, MPICH, Mpi, OPENMPI, Profiled, comes_true, counts, gyan, only_run_directory, python_with,
-    root, run,
+    quiet, root, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -47,8 +47,7 @@ struct SliceRead {
 
 /// Writes the trace of a run, and returns what the command says.
 fn written(directory: &Path, file: &Path) -> String {
-    let outcome = run(gyan().arg("timeline").arg(directory).arg("-o").arg(file));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().arg("timeline").arg(directory).arg("-o").arg(file));
     outcome.stdout
 }
 
@@ -56,8 +55,7 @@ fn written(directory: &Path, file: &Path) -> String {
 fn perfetto(file: &Path) -> Option<Vec<SliceRead>> {
     let python = python_with("test-perfetto", "perfetto", &["perfetto", "protobuf"])?;
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/programs/read_trace.py");
-    let outcome = run(Command::new(python).arg(script).arg(file));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(Command::new(python).arg(script).arg(file));
     let slices: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
     let numbers = |of: &Value| of.as_array().unwrap().iter().map(Value::to_string).collect();
     let read = |of: &Value| SliceRead {
@@ -248,8 +246,7 @@ fn archived(profiled: &Profiled) -> (Vec<EventRead>, String) {
     assert_eq!(run(Command::new(root().join("scripts/packages")).args(packages)).code, 0);
     let file = profiled.place().join("trace.otf2");
     let said = written(&profiled.directory, &file);
-    let outcome = run(Command::new("otf2-print").arg(&file));
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let outcome = quiet(Command::new("otf2-print").arg(&file));
     let read = |line: &str| {
         let (name, rest) = line.split_once(char::is_whitespace)?;
         let (location, rest) = rest.trim_start().split_once(char::is_whitespace)?;
@@ -346,8 +343,8 @@ fn timeline_in_otf2_has_nonblocking_operations_from_their_start_to_their_end() {
         let program = mpi.compiled("rooted", &[]);
         let settings = [("GYAN_TIMELINE", "4MiB")];
         let arguments = ["nonblocking", "reverse"];
-        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &arguments, &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run =
+            Profiled::preloaded(mpi, RANKS as usize, &program, &arguments, &settings).succeeded();
         let (events, _) = archived(&run);
         archive_is_sound(&events);
         let ends = events_of(&events, "NON_BLOCKING_COLLECTIVE_COMPLETE");
@@ -489,8 +486,7 @@ fn timeline_in_otf2_says_what_to_install_and_replaces_archives_only() {
 /// The timeline of each rank has as many calls of each function as its profile.
 fn has_the_calls(mpi: Mpi, what: impl Debug, program: &Path, arguments: &[&str]) {
     let settings = [("GYAN_TIMELINE", "4MiB")];
-    let run = Profiled::preloaded(mpi, RANKS as usize, program, arguments, &settings);
-    assert_eq!(run.outcome.code, 0, "{mpi:?} {what:?}: {}", run.outcome.stderr);
+    let run = Profiled::preloaded(mpi, RANKS as usize, program, arguments, &settings).succeeded();
     for (rank, profile) in (0..).zip(run.profiles().iter()) {
         let path = run.directory.join(timeline_file_name(rank));
         let (header, events) = parse_timeline(&fs::read(path).unwrap()).unwrap();
@@ -574,8 +570,7 @@ fn timeline_file_is_no_larger_than_its_limit_and_has_the_latest_calls() {
         let limited = run.place().join(format!("limited-{name}"));
         let mut command = gyan();
         command.arg("timeline").arg(&run.directory).arg("-o").arg(&limited);
-        let outcome = self::run(command.args(["--limit", &limit.to_string()]));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let outcome = crate::common::succeed(command.args(["--limit", &limit.to_string()]));
         let bytes = fs::metadata(&limited).unwrap().len();
         assert!(limit / 2 < bytes && bytes <= limit, "{name}: {bytes} {limit}");
         let said = outcome.stdout;
@@ -751,8 +746,7 @@ fn timeline_of_four_hosts_has_one_clock_and_no_arrow_back_in_time() {
         let program = mpi.compiled("iterations", &[]).display().to_string();
         let mut words: Vec<&str> = gyan_run.split_whitespace().collect();
         words.extend([program.as_str(), "100", "0"]);
-        let outcome = run(cluster.under(name, &words).current_dir(&here));
-        assert_eq!(outcome.code, 0, "{name}: {}", outcome.stderr);
+        succeed(cluster.under(name, &words).current_dir(&here));
         let directory = only_run_directory(&here);
         let file = here.join("trace.pftrace");
         let said = written(&directory, &file);
@@ -827,8 +821,8 @@ fn timeline_on_the_page_waits_as_long_as_the_program_says() {
     for mpi in EACH {
         let program = mpi.compiled("late_sender", &["-g"]);
         let settings = [("GYAN_TIMELINE", "4MiB")];
-        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &["50", "10"], &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &["50", "10"], &settings)
+            .succeeded();
         let outcome = run_page(&run.directory);
         let section = between(&outcome, "<section id=\"timeline\"", "</section>")[0];
         assert!(section.contains("; late_sender.c:"), "{mpi:?}: {section}");
@@ -864,8 +858,7 @@ fn timeline_on_the_page_waits_as_long_as_the_program_says() {
 
 /// The page of a run.
 fn run_page(directory: &Path) -> String {
-    let outcome = run(gyan().args(["report", "--format", "html"]).arg(directory));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().args(["report", "--format", "html"]).arg(directory));
     outcome.stdout
 }
 
@@ -876,10 +869,11 @@ fn run_page(directory: &Path) -> String {
 fn waits_in_a_timeline_are_those_of_the_program_and_those_of_the_sampled_calls() {
     for mpi in EACH {
         let program = mpi.compiled("delayed", &[]);
-        let run = Profiled::preloaded(mpi, 2, &program, &["4000"], &[("GYAN_TIMELINE", "4MiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
-        let said = self::run(gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]));
-        assert_eq!(said.code, 0, "{}", said.stderr);
+        let run = Profiled::preloaded(mpi, 2, &program, &["4000"], &[("GYAN_TIMELINE", "4MiB")])
+            .succeeded();
+        let said = crate::common::succeed(
+            gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]),
+        );
         let exact: Value = serde_json::from_str(&said.stdout).unwrap();
         let summary = summary(&run.profiles());
         let messages = summary.message_waiting.as_ref().unwrap();
@@ -960,10 +954,11 @@ fn waits_for_nonblocking_operations_in_a_timeline_are_those_of_the_program() {
     for mpi in EACH {
         let program = mpi.compiled("rooted", &[]);
         let settings = [("GYAN_TIMELINE", "4MiB")];
-        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &["nonblocking"], &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
-        let said = self::run(gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]));
-        assert_eq!(said.code, 0, "{}", said.stderr);
+        let run = Profiled::preloaded(mpi, RANKS as usize, &program, &["nonblocking"], &settings)
+            .succeeded();
+        let said = crate::common::succeed(
+            gyan().arg("timeline").arg(&run.directory).args(["--format", "json"]),
+        );
         let found: Value = serde_json::from_str(&said.stdout).unwrap();
         for (state, functions) in [
             ("late_root", ["MPI_Ibcast", "MPI_Iscatter"]),
@@ -1178,8 +1173,7 @@ fn timeline_of_the_slowest_iterations_of_a_killed_rank_is_left() {
 #[test]
 fn timeline_has_the_variables_that_were_sampled_over_time() {
     let settings = [("GYAN_SERIES", "1ms"), ("GYAN_BUDGET", "none"), ("GYAN_TIMELINE", "4MiB")];
-    let run = Profiled::run(OPENMPI, 2, &["course"], &settings);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(OPENMPI, 2, &["course"], &settings).succeeded();
     let file = run.place().join("trace.pftrace");
     written(&run.directory, &file);
     let Some(slices) = perfetto(&file) else { return };

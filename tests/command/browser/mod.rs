@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{gyan, root, run};
+use crate::common::{gyan, root, run, succeed};
 use crate::differences::made_up_runs;
 use crate::pages::spoiled;
 use crate::reports::tune;
@@ -95,8 +95,7 @@ fn skipped(what: &str) -> bool {
 
 fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
     let page = place.join(format!("{name}.html"));
-    let outcome = run(gyan().args(["report", "--format", "html", "-o"]).arg(&page).arg(of));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(gyan().args(["report", "--format", "html", "-o"]).arg(&page).arg(of));
     assert!(fs::metadata(&page).unwrap().len() < 1_000_000, "{name}");
     page
 }
@@ -143,14 +142,14 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
 }
 
 fn titles_of_findings(page: &Path) -> Vec<String> {
-    let outcome = run(gyan().args(["report", "--findings", "--format", "json"]).arg(page));
+    let outcome = crate::common::report(page, &["--findings", "--format", "json"]);
     let answers: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let findings = answers["findings"].as_array().unwrap().iter();
     findings.map(|finding| finding["title"].as_str().unwrap().to_owned()).collect()
 }
 
 fn axe() -> Option<String> {
-    let outcome = run(&mut Command::new(root().join("scripts/axe")));
+    let outcome = run(Command::new(root().join("scripts/packages")).arg("--axe"));
     (outcome.code == 0).then(|| fs::read_to_string(outcome.stdout.trim_end()).unwrap())
 }
 
@@ -270,9 +269,9 @@ fn a_timeline_is_zoomed_by_buttons_keys_and_the_wheel() {
     }
 }
 
-/// `scripts/screenshots` compresses them.
+/// `scripts/docs screenshots` compresses them.
 #[test]
-#[ignore = "writes docs/images: scripts/screenshots"]
+#[ignore = "writes docs/images: scripts/docs screenshots"]
 fn screenshots() {
     let place = TempDir::new().unwrap();
     let page = page(place.path(), "page", &root().join("tests/fixtures/gyan.rank-1-quickstart"));

@@ -73,8 +73,7 @@ fn assert_consistent(profile: &RankProfile, what: &str) {
 fn under_the_smallest_budget_counts_are_exact_and_each_function_has_a_time() {
     for mpi in MPIS {
         let settings = [("GYAN_BUDGET", "0.000001%")];
-        let run = Profiled::run(mpi, 4, &["calls"], &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 4, &["calls"], &settings).succeeded();
         for profile in run.profiles() {
             let truth = run.truth(profile.rank);
             let expected = truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap()));
@@ -92,8 +91,7 @@ fn under_the_smallest_budget_counts_are_exact_and_each_function_has_a_time() {
 #[test]
 fn without_a_budget_every_call_is_timed() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 4, &["calls"], &[NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 4, &["calls"], &[NO_LIMIT]).succeeded();
         for profile in run.profiles() {
             assert!(timed(&profile).count() > 100);
             for call in timed(&profile) {
@@ -123,8 +121,7 @@ fn the_budget_is_that_of_the_setting() {
 fn a_budget_that_is_none_is_a_warning_that_names_it() {
     let mpi = MPIS[0];
     for value in ["plenty", "-1%", "101%", "nan", "inf%", "%"] {
-        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_BUDGET", value)]);
-        assert_eq!(run.outcome.code, 0, "{value}: {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_BUDGET", value)]).succeeded();
         let profile = &run.profiles()[0];
         let named = profile.warnings.iter().filter(|warning| warning.contains("GYAN_BUDGET"));
         assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
@@ -140,8 +137,7 @@ fn a_budget_that_is_none_is_a_warning_that_names_it() {
 fn the_time_of_a_receive_that_waits_is_the_time_that_it_waits() {
     for mpi in MPIS {
         for settings in [&[][..], &[NO_LIMIT][..]] {
-            let run = Profiled::run(mpi, 2, &["waiting"], settings);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = Profiled::run(mpi, 2, &["waiting"], settings).succeeded();
             let profile = &run.profiles()[0];
             let what = format!("{mpi:?} {settings:?}");
             assert_consistent(profile, &what);
@@ -169,8 +165,7 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
     for mpi in MPIS {
         // The usual: not all of the calls are timed.
         for settings in [&[NO_LIMIT][..], &[("GYAN_BUDGET", "0.5%")][..]] {
-            let run = Profiled::run(mpi, 1, &["mixture"], settings);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = Profiled::run(mpi, 1, &["mixture"], settings).succeeded();
             let profile = &run.profiles()[0];
             let what = format!("{mpi:?} {settings:?}");
             assert_consistent(profile, &what);
@@ -199,8 +194,7 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
 #[ignore = "measures: scripts/test runs it alone"]
 fn a_loop_of_short_calls_takes_no_longer_than_by_the_clock_of_the_program() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 2, &["short_loop"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 2, &["short_loop"], &[]).succeeded();
         for profile in &run.profiles() {
             let what = format!("{mpi:?} rank {}", profile.rank);
             assert_consistent(profile, &what);

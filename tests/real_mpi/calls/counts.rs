@@ -7,8 +7,7 @@ use crate::common::{BED, MPICH, MPIS, OPENMPI, Profiled, bars, counts, libgyan, 
 #[test]
 fn every_receive_of_the_standard_is_counted_exactly() {
     for mpi in BED {
-        let run = Profiled::run(mpi, 4, &["receives"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 4, &["receives"], &[]).succeeded();
         // Seven receives of MPI 3, twelve more of MPI 4, and start and end.
         let functions = match mpi.name {
             name if name.starts_with("openmpi") => 9,
@@ -34,8 +33,8 @@ fn every_call_and_its_bytes_are_counted_exactly() {
         let options: &[&str] = if mpi.name == "mpich-pvars" { &["-DNO_FILES"] } else { &[] };
         let program = mpi.compiled("calls", options);
         let libgyan = libgyan().display().to_string();
-        let run = Profiled::run_file(mpi, 4, &program, &[], &[("LD_PRELOAD", &libgyan)]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run =
+            Profiled::run_file(mpi, 4, &program, &[], &[("LD_PRELOAD", &libgyan)]).succeeded();
         let profiles = run.profiles();
         for profile in &profiles {
             let found: BTreeMap<&str, _> = profile
@@ -63,8 +62,7 @@ fn every_call_and_its_bytes_are_counted_exactly() {
 #[test]
 fn eight_threads_that_receive_at_once_are_counted_exactly() {
     for mpi in BED {
-        let run = Profiled::run(mpi, 2, &["threads"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stdout);
+        let run = Profiled::run(mpi, 2, &["threads"], &[]).succeeded();
         for profile in run.profiles() {
             assert_eq!(profile.mpi.thread_level, "MPI_THREAD_MULTIPLE");
             assert_eq!(counts(&profile)["MPI_Recv"], 188_010, "{mpi:?} rank {}", profile.rank);
@@ -77,8 +75,7 @@ fn eight_threads_that_receive_at_once_are_counted_exactly() {
 #[test]
 fn threads_that_ask_what_any_thread_may_ask_disturb_no_count() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 1, &["aside"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 1, &["aside"], &[]).succeeded();
         let profile = &run.profiles()[0];
         let truth = run.outcome.stdout.lines().map(|line| line.split_once(' ').unwrap());
         for (function, calls) in truth {

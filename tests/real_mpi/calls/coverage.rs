@@ -6,7 +6,7 @@ use std::fs;
 
 use wildmatch::WildMatch;
 
-use crate::common::{command, libgyan, root, run};
+use crate::common::{command, libgyan, root, succeed};
 
 /// The functions in docs/functions.md: wrapped, of those in Fortran, and patterns of the others.
 struct Matrix {
@@ -37,8 +37,7 @@ fn matrix() -> Matrix {
 
 /// The functions that a library defines.
 fn symbols(library: &str) -> BTreeSet<String> {
-    let outcome = run(&mut command(&["nm", "-D", "--defined-only", library]));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(&mut command(&["nm", "-D", "--defined-only", library]));
     let functions = outcome.stdout.lines().filter_map(|line| {
         let (kind, name) = line.split_once(' ')?.1.split_once(' ')?;
         "TWi".contains(kind).then(|| name.to_owned())
@@ -114,8 +113,7 @@ fn every_function_of_every_library_is_in_the_matrix() {
         let script = format!(
             "cd \"$(dirname \"$(dirname \"$(command -v mpirun)\")\")\" && realpath {library}"
         );
-        let path = run(&mut command(&[&testbed, "run", mpi, "--", "sh", "-c", &script]));
-        assert_eq!(path.code, 0, "{}", path.stderr);
+        let path = succeed(&mut command(&[&testbed, "run", mpi, "--", "sh", "-c", &script]));
         let functions = symbols(path.stdout.trim());
         let functions: Vec<&String> = functions
             .iter()

@@ -4,7 +4,7 @@ use gyan_results::{CriticalPath, PathOfRank};
 use serde_json::Value;
 
 use super::waiting::summary;
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, run};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, run, succeed};
 
 const RANKS: usize = 4;
 const STEPS: usize = 20;
@@ -59,8 +59,8 @@ fn checked(mpi: Mpi, slow: &str) -> (Vec<f64>, [String; 2]) {
     let program = mpi.compiled("critical_path", &["-g"]);
     let settings = [("GYAN_TIMELINE", "4MiB")];
     let profiled =
-        Profiled::preloaded(mpi, RANKS, &program, &[&STEPS.to_string(), slow], &settings);
-    assert_eq!(profiled.outcome.code, 0, "{mpi:?} {}", profiled.outcome.stderr);
+        Profiled::preloaded(mpi, RANKS, &program, &[&STEPS.to_string(), slow], &settings)
+            .succeeded();
     let printed = &profiled.outcome.stdout;
     // The first call that gyan compares is the first one in which a rank sends.
     let truth = by_definition(printed, |of| of.sent);
@@ -78,8 +78,7 @@ fn checked(mpi: Mpi, slow: &str) -> (Vec<f64>, [String; 2]) {
 
 /// The path that follows from every call is the one of the program's own clock, and within what the sampled path says of itself.
 fn in_timeline(profiled: &Profiled, truth: &[f64], sampled: &CriticalPath) {
-    let said = run(gyan().arg("timeline").arg(&profiled.directory).args(["--format", "json"]));
-    assert_eq!(said.code, 0, "{}", said.stderr);
+    let said = succeed(gyan().arg("timeline").arg(&profiled.directory).args(["--format", "json"]));
     let exact: Value = serde_json::from_str(&said.stdout).unwrap();
     let path = &exact["critical_path"];
     let seconds = |of: &Value, key: &str| of[key].as_f64().unwrap();

@@ -1,8 +1,8 @@
 //! Efficiencies are what their definitions (POP) make of the program's own clock, whatever the pattern of its work.
 
-use gyan_results::{Efficiencies, Summary, parse_summary};
+use gyan_results::{Efficiencies, Summary};
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, in_some_try, run};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, in_some_try, reported_summary};
 
 /// How far they may be from the truth.
 const CLOSE: f64 = 0.02;
@@ -22,8 +22,7 @@ fn truth(run: &Profiled, ranks: u32) -> Vec<OfRank> {
 }
 
 fn reported(run_of: &Profiled) -> (Summary, Efficiencies) {
-    let outcome = run(gyan().args(["report", "--format", "json"]).arg(&run_of.directory));
-    let summary = parse_summary(outcome.stdout.as_bytes()).unwrap();
+    let summary = reported_summary(&run_of.directory);
     let efficiencies = summary.efficiencies.clone().expect("efficiencies");
     (summary, efficiencies)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::common::{OPENMPI, command, counts, gyan, libgyan, profiles, root, run};
+use crate::common::{OPENMPI, command, counts, gyan, libgyan, profiles, root, succeed};
 
 /// Parts of the names of hpcc's measurements.
 const MEASUREMENTS: [&str; 11] = [
@@ -32,8 +32,7 @@ fn results(directory: &Path, words: &[String], preload: bool) -> BTreeMap<String
     if preload {
         command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", directory.join("profile"));
     }
-    let outcome = run(&mut command);
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(&mut command);
     let text = fs::read_to_string(directory.join("hpccoutf.txt")).unwrap();
     let section = text.split("Begin of Summary section.").nth(1).unwrap();
     let section = section.split("End of Summary section.").next().unwrap();
@@ -79,8 +78,7 @@ fn the_profile_of_hpcc_reads_sensibly() {
     words.push("hpcc".into());
     fs::copy(root().join("tests/fixtures/hpccinf.txt"), directory.path().join("hpccinf.txt"))
         .unwrap();
-    let outcome = run(gyan().args(&words).current_dir(&directory));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().args(&words).current_dir(&directory));
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     assert!(lines.iter().any(|line| line.starts_with("hpcc: 2 ranks on ")), "{}", outcome.stderr);
     // Which functions take most of the time depends on the machine.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, libgyan, receives, root, run,
-    run_within, target,
+    run_within, succeed, target,
 };
 use crate::variables::readings::{MONITORING, compare};
 
@@ -22,6 +23,9 @@ const BUILD: Duration = Duration::from_secs(1800);
 /// once.
 const FIRST: &str = "openmpi4";
 
+/// What a test holds while it builds: two of them use the same directories.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// The target directory for one MPI: mpi-sys does not notice when a different one is asked for.
 fn target_of(name: &str) -> PathBuf {
     let all = target().join("native");
@@ -30,13 +34,11 @@ fn target_of(name: &str) -> PathBuf {
         let _ = fs::remove_dir_all(&own);
         fs::create_dir_all(&all).unwrap();
         if first.join("complete").exists() {
-            let copied = run(Command::new("cp").arg("-a").arg(first).arg(&own));
-            assert_eq!(copied.code, 0, "{}", copied.stderr);
+            succeed(Command::new("cp").arg("-a").arg(first).arg(&own));
             let _ = fs::remove_file(own.join("complete"));
             let mut clean = Command::new(env!("CARGO"));
             clean.args(["clean", "--quiet", "-p", "mpi-sys", "-p", "gyan-wrappers"]);
-            let cleaned = run(clean.arg("--target-dir").arg(&own).current_dir(root()));
-            assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);
+            succeed(clean.arg("--target-dir").arg(&own).current_dir(root()));
         }
     }
     own
@@ -143,6 +145,7 @@ fn folder_of(mpi: Mpi, feature: &str) -> String {
 
 /// The folder with libgyan.so and libgyan.a for one MPI of Debian.
 fn libraries(mpi: Mpi, feature: &str) -> PathBuf {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let name = folder_of(mpi, feature);
     let (_, compiler) = mpi.environment();
     build(cargo(mpi, &name, &compiler, &["build", "--features", feature]), &name);
@@ -169,8 +172,7 @@ fn counts_and_readings(
     program: &dyn Fn(&str) -> PathBuf,
     settings: &[(&str, &str)],
 ) {
-    let run = Profiled::run_file(mpi, 4, &program("receives"), &[], settings);
-    assert_eq!(run.outcome.code, 0, "{mpi:?} {how}: {}", run.outcome.stderr);
+    let run = Profiled::run_file(mpi, 4, &program("receives"), &[], settings).succeeded();
     let profiles = run.profiles();
     for profile in &profiles {
         assert_eq!(profile.mpi.abi, "native", "{mpi:?} {how}");
@@ -179,8 +181,7 @@ fn counts_and_readings(
             truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
         assert_eq!(receives(profile), expected, "{mpi:?} {how}, rank {}", profile.rank);
     }
-    let run = Profiled::run_file(mpi, 2, &program("threads"), &[], settings);
-    assert_eq!(run.outcome.code, 0, "{mpi:?} {how}: {}", run.outcome.stdout);
+    let run = Profiled::run_file(mpi, 2, &program("threads"), &[], settings).succeeded();
     let profiles = run.profiles();
     for profile in &profiles {
         assert_eq!(profile.mpi.thread_level, "MPI_THREAD_MULTIPLE", "{mpi:?} {how}");
@@ -194,7 +195,6 @@ fn counts_and_readings(
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_program() {
     for mpi in MPIS {
         let folder = libraries(mpi, "native");
@@ -216,12 +216,14 @@ fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_p
 
 /// Of Debian's, MPICH has a static library.
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_program_that_contains_its_mpi_is_profiled() {
     let arguments = ["test", "--lib", "--features", "static", "next::linked"];
     let (_, compiler) = MPICH.environment();
     let name = folder_of(MPICH, "static");
-    build(cargo(MPICH, &name, &compiler, &arguments), &name);
+    {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        build(cargo(MPICH, &name, &compiler, &arguments), &name);
+    }
     let archive = libraries(MPICH, "static").join("libgyan.a").display().to_string();
     let mpi = ["-Wl,-Bstatic", "-lmpich", "-Wl,-Bdynamic", "-lhwloc", "-lucp", "-lucs", "-lm"];
     let ucx = ["-Wl,--whole-archive", "-lucp", "-luct", "-lucs", "-lucm", "-Wl,--no-whole-archive"];
@@ -240,8 +242,8 @@ fn a_program_that_contains_its_mpi_is_profiled() {
         assert_eq!(headers.stdout.contains("NEEDED"), how == "MPI", "{}", headers.stdout);
         // It has no performance variables; the control variables come through MPI_T too.
         let settings = [settings, &[("GYAN_CVARS_RECORD", "all")]].concat();
-        let run = Profiled::run_file(MPICH, 2, &program("exit_code"), &["0"], &settings);
-        assert_eq!(run.outcome.code, 0, "{how}: {}", run.outcome.stderr);
+        let run =
+            Profiled::run_file(MPICH, 2, &program("exit_code"), &["0"], &settings).succeeded();
         let profile = &run.profiles()[0];
         assert!(profile.cvars.len() > 300, "{how}: {}", profile.cvars.len());
         assert!(profile.cvars.iter().any(|cvar| cvar.name == "MPIR_CVAR_BCAST_SHORT_MSG_SIZE"));
@@ -249,7 +251,6 @@ fn a_program_that_contains_its_mpi_is_profiled() {
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn a_library_built_for_another_mpi_stays_off_and_says_so() {
     for (mpi, other) in [(MPICH, OPENMPI), (OPENMPI, MPICH)] {
         let here = TempDir::new().unwrap();
@@ -265,7 +266,6 @@ fn a_library_built_for_another_mpi_stays_off_and_says_so() {
 }
 
 #[test]
-#[ignore = "fills the machine: scripts/test runs it alone"]
 fn an_mpi_that_no_table_knows_is_left_alone_with_one_line_that_helps() {
     let here = TempDir::new().unwrap();
     let source = root().join("tests/programs/unknown_mpi.c");

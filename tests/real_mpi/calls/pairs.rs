@@ -184,8 +184,7 @@ fn the_report_names_both_lines_and_off_is_off() {
 fn every_message_of_several_at_a_time_is_compared() {
     for mpi in BED {
         // Two sends at a time of rank 1, in each of 40 steps.
-        let run = Profiled::run(mpi, RANKS, &["halo_exchange", "60", "40"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, RANKS, &["halo_exchange", "60", "40"], &[]).succeeded();
         let found = summary(&run.profiles()).message_waiting.unwrap();
         let numbers = [found.messages, found.paired, found.compared];
         assert_eq!(numbers, [160; 3], "{mpi:?} {found:?}");
@@ -203,8 +202,8 @@ fn of_a_program_in_python_the_lines_are_known() {
     };
     for mpi in matrix::with(Column::Mpi4py) {
         let arguments = [&*program.display().to_string()];
-        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run =
+            Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[]).succeeded();
         let truth_s: f64 = run.outcome.stdout.trim().parse().unwrap();
         let found = summary(&run.profiles()).message_waiting.unwrap();
         let off_s = (found.late_senders_s - truth_s).abs();

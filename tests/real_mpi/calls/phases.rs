@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Outcome, Profiled, command, counts, include,
-    libgyan, run,
+    libgyan, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -178,8 +178,7 @@ fn phases_in_a_shared_library_are_those_of_the_program() {
         fs::write(&source, text).unwrap();
         let program = here.path().join("main");
         let mut compile = command(&["gcc", "-no-pie", "-o"]);
-        let outcome = run(compile.arg(&program).arg(&source).arg(&library));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        succeed(compile.arg(&program).arg(&source).arg(&library));
         let bare = bare(mpi, 2, &program, here.path());
         assert_eq!(bare.code, 0, "{mpi:?} {}", bare.stderr);
         assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]), &format!("{mpi:?}"));
@@ -196,8 +195,7 @@ fn phases_in_fortran_are_those_of_c() {
             let here = TempDir::new().unwrap();
             let bare = bare(mpi, 2, &program, here.path());
             assert_eq!(bare.code, 0, "{mpi:?} {kind} {}", bare.stderr);
-            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {kind} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]).succeeded();
             assert_eq!(run.outcome.stdout_of_ranks(), bare.stdout_of_ranks());
             for profile in run.profiles() {
                 let received: BTreeMap<String, (u64, u64)> = profile
@@ -231,8 +229,7 @@ fn phases_in_python_have_the_passes_of_the_program() {
     for mpi in matrix::with(Column::Mpi4py) {
         let path = [("PYTHONPATH", package.as_str()), ("PYTHONDONTWRITEBYTECODE", "1")];
         let python = Path::new("python-mpi4py");
-        let run = Profiled::preloaded(mpi, 2, python, &[&program], &path);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded();
         for profile in run.profiles() {
             let what = format!("{mpi:?}, rank {}", profile.rank);
             let mut phases = found(&profile);
@@ -296,8 +293,7 @@ fn odd_phases_do_no_harm() {
     for mpi in MPIS {
         let program = mpi.with_header("odd_phases");
         for settings in [&[][..], &[("GYAN_BUDGET", "none"), ("GYAN_SERIES", "1ms")][..]] {
-            let run = Profiled::preloaded(mpi, 1, &program, &[], settings);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 1, &program, &[], settings).succeeded();
             assert_eq!(run.outcome.stdout, "received 411\n", "{mpi:?}");
             let profile = &run.profiles()[0];
             assert_eq!(counts(profile)["MPI_Recv"], 411, "{mpi:?}");
@@ -319,8 +315,7 @@ fn odd_phases_do_no_harm() {
 #[test]
 fn a_profile_is_there_while_the_program_runs_and_the_final_one_replaces_it() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 1, &["flush"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 1, &["flush"], &[]).succeeded();
         let flushed = read_rank(&run.place().join("flushed.json")).unwrap();
         assert_eq!(counts(&flushed)["MPI_Recv"], 3, "{mpi:?}");
         assert_eq!(flushed.end.how, Ending::Running, "{mpi:?}");

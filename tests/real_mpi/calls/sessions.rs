@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::common::{BED, Mpi, Profiled, bag_of, command, counts, libgyan, profiles, run};
+use crate::common::{BED, Mpi, Profiled, bag_of, command, counts, libgyan, profiles, run, succeed};
 
 fn bed(name: &str) -> impl Iterator<Item = Mpi> {
     BED.into_iter().filter(move |mpi| mpi.name == name)
@@ -16,8 +16,7 @@ fn check(mpi: Mpi, how: &str, receives: u64, starts: u64) {
 }
 
 fn check_ranks(mpi: Mpi, ranks: usize, how: &str, receives: u64, starts: u64) {
-    let run = Profiled::run(mpi, ranks, &["sessions", how], &[]);
-    assert_eq!(run.outcome.code, 0, "{mpi:?} {how} {}", run.outcome.stderr);
+    let run = Profiled::run(mpi, ranks, &["sessions", how], &[]).succeeded();
     let expected = bag_of(&format!("received {receives}\n").repeat(ranks));
     assert_eq!(run.outcome.stdout_of_ranks(), expected, "{mpi:?} {how}");
     assert_eq!(run.outcome.notices().len(), 1, "{mpi:?} {how} {}", run.outcome.stderr);
@@ -59,8 +58,7 @@ fn a_session_ends_well_on_a_host_with_two_networks() {
         words.extend([mpi.program("sessions").display().to_string(), "once".into()]);
         let mut sessions = command(&words);
         sessions.env("GYAN_OUTPUT", here.path()).env("LD_PRELOAD", libgyan());
-        let outcome = run(&mut sessions);
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        succeed(&mut sessions);
         profiles(here.path(), 2);
     }
 }

@@ -9,7 +9,7 @@ use gyan_results::{RankProfile, SiteStack};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{BED, MPIS, Mpi, Profiled, gyan, root, run, target};
+use crate::common::{BED, MPIS, Mpi, Profiled, gyan, quiet, root, target};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 const FLAGS: [&str; 3] = ["-O2", "-g", "-fomit-frame-pointer"];
@@ -58,16 +58,14 @@ fn line(source: &str, comment: &str) -> u64 {
 
 /// The rows of `gyan report --sites`.
 fn rows(directory: &Path) -> Vec<Value> {
-    let outcome = run(gyan().args(["report", "--sites", "--format", "json"]).arg(directory));
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let outcome = quiet(gyan().args(["report", "--sites", "--format", "json"]).arg(directory));
     let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
     report["sites"].as_array().unwrap().clone()
 }
 
 /// The stacks of `gyan export`.
 fn collapsed(directory: &Path) -> String {
-    let outcome = run(gyan().args(["export", "--format", "collapsed"]).arg(directory));
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let outcome = quiet(gyan().args(["export", "--format", "collapsed"]).arg(directory));
     outcome.stdout
 }
 
@@ -129,8 +127,7 @@ fn add_up(profile: &RankProfile, what: &str) {
 fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
     for mpi in four() {
         let program = compiled(mpi, &FLAGS);
-        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]).succeeded();
         for profile in run.profiles() {
             add_up(&profile, mpi.name);
             let errors = profile.sites.unwrap().sites.into_iter();
@@ -210,8 +207,7 @@ fn a_call_in_a_library_is_named_by_what_the_library_offers() {
     let mpi = four()[0];
     for flags in [&["-O2"][..], &["-O2", "-s", "-DSTRIPPED"]] {
         let program = compiled(mpi, flags);
-        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]).succeeded();
         let rows = rows(&run.directory);
         let is_sum = |row: &&Value| row["function"] == "MPI_Allreduce";
         let sums: Vec<&Value> = rows.iter().filter(is_sum).collect();
@@ -228,8 +224,7 @@ fn a_call_in_a_library_is_named_by_what_the_library_offers() {
 }
 
 fn report(directory: &Path) -> String {
-    let outcome = run(gyan().args(["report", "--sites"]).arg(directory));
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let outcome = quiet(gyan().args(["report", "--sites"]).arg(directory));
     outcome.stdout
 }
 
@@ -239,8 +234,7 @@ fn sites_of_calls_of_which_some_are_timed_add_up_to_their_functions() {
         for arguments in [&["pingpong", "1"][..], &["receive", "1"], &["receive", "1", "multiple"]]
         {
             let program = mpi.compiled("bench_calls", &["-g"]);
-            let run = Profiled::preloaded(mpi, 2, &program, arguments, &[]);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 2, &program, arguments, &[]).succeeded();
             for profile in run.profiles() {
                 add_up(&profile, &format!("{} {arguments:?}", mpi.name));
             }
@@ -260,8 +254,7 @@ fn calls_in_fortran_belong_to_the_statement() {
     for source in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
         for mpi in ["openmpi4", "mpich4"].map(by_name) {
             let program = mpi.fortran_program(source, &["-g"]);
-            let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]).succeeded();
             for profile in run.profiles() {
                 add_up(&profile, source);
             }
@@ -302,8 +295,8 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
     let script = root().join("tests/programs/lines.py");
     for mpi in four() {
         let words = ["-u", script.to_str().unwrap()];
-        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT])
+            .succeeded();
         for profile in run.profiles() {
             add_up(&profile, mpi.name);
         }
@@ -337,8 +330,8 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
 #[cfg(target_arch = "x86_64")]
 fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
     for mpi in four() {
-        let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &FLAGS), &["made"], &[NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run =
+            Profiled::preloaded(mpi, 2, &compiled(mpi, &FLAGS), &["made"], &[NO_LIMIT]).succeeded();
         let rows = rows(&run.directory);
         // Each process has it at an address of its own.
         let barriers: Vec<&Value> =
@@ -356,10 +349,9 @@ fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
 #[test]
 fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
     let mpi = four()[0];
-    let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]).succeeded();
     // All of them: which take the most time depends on the machine.
-    let all = crate::common::run(gyan().args(["report", "--sites", "--all"]).arg(&run.directory));
+    let all = crate::common::report(&run.directory, &["--sites", "--all"]);
     let report = all.stdout;
     assert!(
         report.lines().any(|line| line.contains(" messages") && line.contains("+0x")),
@@ -375,7 +367,7 @@ fn sites_can_be_left_out() {
     let mpi = four()[0];
     let run = Profiled::run(mpi, 2, &["halo_exchange", "100", "50"], &[("GYAN_SITES", "off")]);
     assert!(run.profiles().iter().all(|profile| profile.sites.is_none()));
-    let outcome = crate::common::run(gyan().args(["report", "--sites"]).arg(&run.directory));
+    let outcome = crate::common::report(&run.directory, &["--sites"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("no call sites are known"), "{}", outcome.stderr);
 }
@@ -387,8 +379,7 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
     assert!(script.contains("mpicc -O2 -g -w"), "{script}");
     for mpi in four() {
         let program = mpi.compiled("halo_exchange", &["-O2", "-g"]);
-        let run = Profiled::preloaded(mpi, 4, &program, &["1200", "300"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::preloaded(mpi, 4, &program, &["1200", "300"], &[]).succeeded();
         for profile in run.profiles() {
             add_up(&profile, mpi.name);
             let sites = serde_json::to_string(&profile.sites).unwrap();
@@ -401,7 +392,7 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         let rows = report.lines().skip_while(|line| !line.starts_with("FUNCTION"));
         let first: Vec<&str> = rows.skip(1).take(2).collect();
         assert!(first.concat().contains(&place), "{mpi:?} {report}");
-        let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
+        let whole = crate::common::report(&run.directory, &[]).stdout;
         let place = format!("halo_exchange.c:{line}");
         assert!(whole.contains(&place), "{mpi:?} {whole}");
     }
@@ -422,8 +413,7 @@ fn a_site_in_a_plugin_that_was_unloaded_is_not_taken_for_one_in_the_next() {
         for rounds in ["1", "2", "700"] {
             let mut arguments: Vec<&str> = plugins.iter().map(String::as_str).collect();
             arguments.push(rounds);
-            let run = Profiled::preloaded(mpi, 1, &program, &arguments, &[NO_LIMIT]);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {rounds}: {:?}", run.outcome);
+            let run = Profiled::preloaded(mpi, 1, &program, &arguments, &[NO_LIMIT]).succeeded();
             assert!(run.outcome.stdout.contains("same place"), "{mpi:?}: {:?}", run.outcome);
             let lines = run.outcome.stdout.lines().filter_map(|line| line.split_once(' '));
             let truth: BTreeMap<String, u64> = lines

@@ -83,8 +83,8 @@ fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_paren
         let version = ["-Wl,-soname,GLIBC_2.34", "-Wl,--default-symver"];
         let questions = mpi.preloadable("translations", &["-O2", version[0], version[1]]);
         let preload = format!("{} {}", libgyan().display(), questions.display());
-        let run = Profiled::run_file(mpi, 5, &program, &[], &[("LD_PRELOAD", &preload)]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run =
+            Profiled::run_file(mpi, 5, &program, &[], &[("LD_PRELOAD", &preload)]).succeeded();
         for profile in run.profiles() {
             assert_true(&run, &profile, mpi);
             for asked in run.truth(profile.rank).iter().filter(|line| line[0] == "asked") {
@@ -114,8 +114,7 @@ fn peers_are_known_on_duplicates_and_other_communicators_through_fortran() {
     {
         for mpi in MPIS.into_iter().chain(matrix::with(column)) {
             let program = mpi.fortran_program("groups.F90", &[binding]);
-            let run = Profiled::preloaded(mpi, 4, &program, &[], &[]);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {binding} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 4, &program, &[], &[]).succeeded();
             for profile in run.profiles() {
                 assert_true(&run, &profile, mpi);
             }
@@ -148,8 +147,7 @@ fn peers_of_ranks_that_are_killed_are_known() {
 #[test]
 fn the_profile_of_ten_functions_and_four_peers_is_less_than_26_kb() {
     for mpi in four() {
-        let run = Profiled::run(mpi, 5, &["typical"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 5, &["typical"], &[]).succeeded();
         for profile in run.profiles() {
             let file = run.directory.join(rank_file_name(profile.rank));
             let bytes = fs::metadata(file).unwrap().len();

@@ -13,7 +13,7 @@ use gyan_results::{
 
 use super::waits::{self, InjectedWait};
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, profiles, root, run, truth,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, lives, profiles, report, root, truth,
 };
 use crate::matrix::{self, Column};
 
@@ -337,8 +337,7 @@ fn fortran_and_python_are_seen_too() {
 #[test]
 fn of_many_calls_every_rank_keeps_the_same_ones() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 2, &["delays", "5000", "0"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 2, &["delays", "5000", "0"], &[]).succeeded();
         let profiles = run.profiles();
         let rows = |profile: &RankProfile| {
             let row = |row: &Waiting| {
@@ -385,10 +384,6 @@ fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
         let of = summary.waiting.iter().find(|of| of.function == "MPI_Allreduce").unwrap();
         assert!(found[&world].waiting_s > 0.0 && !of.ranks_missing, "{mpi:?}: {of:?}");
     }
-}
-
-fn report(directory: &Path, options: &[&str]) -> Outcome {
-    run(gyan().arg("report").arg(directory).args(options).current_dir(root()))
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Drop for Waiting {
 }
 
 fn report(directory: &Path) -> String {
-    let outcome = run(gyan().arg("report").arg(directory));
+    let outcome = crate::common::report(directory, &[]);
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 

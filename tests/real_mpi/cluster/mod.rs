@@ -16,8 +16,8 @@ use gyan_results::{RankProfile, Took, TuneEnd, Tuning};
 pub(crate) use hosts::Cluster;
 
 use crate::common::{
-    BED, Mpi, Outcome, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
-    run_directories, truth,
+    BED, Mpi, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
+    run_directories, succeed, truth,
 };
 
 const TWO: [&str; 2] = ["node1", "node2"];
@@ -60,12 +60,6 @@ fn fresh(cluster: &Cluster, name: &str) -> PathBuf {
     let path = cluster.shared().join(name);
     fs::create_dir(&path).unwrap();
     path
-}
-
-fn succeed(command: &mut std::process::Command) -> Outcome {
-    let outcome = run(command);
-    assert_eq!(outcome.code, 0, "{command:?}\n{}\n{}", outcome.stdout, outcome.stderr);
-    outcome
 }
 
 /// Checks that the profiles in `directory` are of this many ranks of one job on `hosts`, that the report says

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 use super::launchers::mpi;
 use super::slurm::Slurm;
 use crate::common::{
-    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within,
+    Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within, succeed,
 };
 
 /// A site: its library, its settings, and the files of packaging/site with the paths of these.
@@ -102,12 +101,6 @@ impl Site {
         fs::write(&plugstack, line).unwrap();
         format!("PlugStackConfig={}\n", plugstack.display())
     }
-}
-
-fn succeed(command: &mut Command) -> Outcome {
-    let outcome = run(command);
-    assert_eq!(outcome.code, 0, "{command:?}: {}", outcome.stderr);
-    outcome
 }
 
 /// What a task prints that is started with these words and settings; nothing else is said.

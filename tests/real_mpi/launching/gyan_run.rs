@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Outcome, bag_of, gyan, only_run_directory, profiles, run,
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, bag_of, gyan, only_run_directory, profiles, run, succeed,
 };
 
 /// `gyan run <options> -- mpirun -n <ranks> <program>`
@@ -146,8 +146,7 @@ fn what_is_sampled_and_what_it_may_cost_reaches_the_program() {
     let mut command = gyan();
     command.current_dir(&here).args(["run", "--no-report", "--budget", "1%", "--series", "100ms"]);
     command.args(["--sample", "posted*,unexpected*", "--sample", "other", "--", "env"]);
-    let outcome = run(&mut command);
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(&mut command);
     let set: Vec<&str> = outcome.stdout.lines().collect();
     for expected in ["GYAN_BUDGET=1%", "GYAN_SERIES=100ms", "GYAN_SAMPLE=posted*,unexpected*,other"]
     {
@@ -165,8 +164,7 @@ fn what_is_watched_and_who_tells_of_messages_reaches_the_program() {
         let here = TempDir::new().unwrap();
         let mut command = gyan();
         command.current_dir(&here).args(["run", "--no-report"]).args(events).args(["--", "env"]);
-        let outcome = run(&mut command);
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let outcome = succeed(&mut command);
         let set = outcome.stdout.lines();
         let set = set
             .filter(|line| ["GYAN_EVENTS", "GYAN_WATCH"].iter().any(|name| line.starts_with(name)));

@@ -5,7 +5,9 @@ use std::path::Path;
 use gyan_results::{Diagnosis, RankProfile, Verdict};
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, root, run};
+use crate::common::{
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, root, run, succeed,
+};
 use crate::matrix::{self, Column};
 
 const RANKS: usize = 2;
@@ -32,8 +34,7 @@ fn seen(mpi: Mpi, program: &[&str], preload: &[&Path]) -> Seen {
     assert_eq!(outcome.code, 0, "{mpi:?} {program:?} {}", outcome.stderr);
     let profiles = profiles(&place, RANKS);
     let report = |arguments: &[&str]| {
-        let report = run(gyan().arg("report").args(arguments).arg(&place));
-        assert_eq!(report.code, 0, "{}", report.stderr);
+        let report = succeed(gyan().arg("report").args(arguments).arg(&place));
         report.stdout
     };
     Seen { outcome, profiles, report: report(&[]), summary: report(&["--format", "json"]) }

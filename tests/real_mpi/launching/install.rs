@@ -5,13 +5,12 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, built, command, counts, profiles, root, run};
+use crate::common::{MPIS, built, command, counts, profiles, root, succeed};
 
 fn install() -> TempDir {
     let prefix = TempDir::new().unwrap();
     let mut install = Command::new(root().join("scripts/install"));
-    let outcome = run(install.arg("--built").arg(built()).arg(prefix.path()));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(install.arg("--built").arg(built()).arg(prefix.path()));
     prefix
 }
 
@@ -45,18 +44,18 @@ fn the_installed_command_finds_the_installed_library() {
     let mpi = MPIS[0];
     let mut gyan = Command::new(prefix.path().join("bin/gyan"));
     gyan.current_dir(&here).args(["run", "-o", "out", "--"]).args(mpi.mpirun(2));
-    let outcome = run(gyan.arg(mpi.program("exit_code")));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(gyan.arg(mpi.program("exit_code")));
     profiles(&here.path().join("out"), 2);
 }
 
 #[test]
 fn a_program_that_is_linked_with_it_needs_no_preload() {
     let prefix = install();
-    let flags = run(Command::new("pkg-config")
-        .args(["--cflags", "--libs", "gyan"])
-        .env("PKG_CONFIG_PATH", prefix.path().join("lib/pkgconfig")));
-    assert_eq!(flags.code, 0, "{}", flags.stderr);
+    let flags = succeed(
+        Command::new("pkg-config")
+            .args(["--cflags", "--libs", "gyan"])
+            .env("PKG_CONFIG_PATH", prefix.path().join("lib/pkgconfig")),
+    );
     let flags: Vec<&str> = flags.stdout.split_whitespace().collect();
     assert!(flags.contains(&"-lgyan"), "{flags:?}");
     for mpi in MPIS {
@@ -76,7 +75,6 @@ fn profile_of(program: &Path, mut words: Vec<String>) -> Vec<gyan_results::RankP
     let here = TempDir::new().unwrap();
     words.push(program.display().to_string());
     let mut command = command(&words);
-    let outcome = run(command.current_dir(&here).env("GYAN_OUTPUT", here.path().join("out")));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(command.current_dir(&here).env("GYAN_OUTPUT", here.path().join("out")));
     profiles(&here.path().join("out"), 2)
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
 use super::slurm::Slurm;
 use crate::common::{
     BED, Mpi, NOBODY_IS_LEFT, Outcome, comes_true, command, counts, gyan, libgyan,
-    only_run_directory, profiles, ranks_that_left, receives, run, run_directories, truth,
+    only_run_directory, profiles, ranks_that_left, receives, report, run, run_directories, succeed,
+    truth,
 };
 use crate::matrix::{self, Column};
 
@@ -42,16 +42,6 @@ fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
 }
 
 /// `gyan report`, and its remarks about what is missing.
-fn report(directory: &Path) -> Outcome {
-    run(gyan().arg("report").arg(directory))
-}
-
-fn succeed(command: &mut Command) -> Outcome {
-    let outcome = run(command);
-    assert_eq!(outcome.code, 0, "{command:?}\n{}", outcome.stderr);
-    outcome
-}
-
 /// The files that a spawning program left in a new directory. MPICH 5 over UCX sometimes fails there on a busy
 /// machine, even without gyan (docs/mpi-libraries.md): then it is run once more.
 fn spawned(
@@ -108,7 +98,7 @@ fn gyan_run_works_before_and_after_each_launcher() {
             // The title of the report; a long path is cut there.
             let titles = outcome.stderr.matches(": 2 ranks on ").count();
             assert_eq!(titles, usize::from(reports), "{mpi:?} {}", outcome.stderr);
-            assert_eq!(report(&directory).code, 0, "{mpi:?}");
+            assert_eq!(report(&directory, &[]).code, 0, "{mpi:?}");
             matrix::passed(mpi, column);
         }
     }
@@ -151,7 +141,7 @@ fn two_programs_of_one_job_have_one_run_directory() {
         succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
         let directory = only_run_directory(here.path());
         assert_exact(here.path(), &directory, &[0, 1, 2, 3]);
-        assert_eq!(report(&directory).code, 0, "{mpi:?}");
+        assert_eq!(report(&directory, &[]).code, 0, "{mpi:?}");
         matrix::passed(mpi, Column::Mpmd);
     }
 }
@@ -174,7 +164,7 @@ fn gyan_in_one_of_two_programs_has_profiles_of_its_ranks_only() {
             let directory = only_run_directory(here.path());
             let (ranks, missing) = if first { ([0, 1], "2-3") } else { ([2, 3], "0-1") };
             assert_exact(here.path(), &directory, &ranks);
-            let report = report(&directory);
+            let report = report(&directory, &[]);
             assert_eq!(report.code, 1, "{mpi:?} {}", report.stderr);
             let text = format!("2 of 4 ranks have no usable profile ({missing})");
             assert!(report.stderr.contains(&text), "{mpi:?} {}", report.stderr);
@@ -189,8 +179,7 @@ const TO_SPAWN: (&str, &str) = ("I_MPI_SPAWN", "on");
 #[test]
 fn spawned_processes_are_runs_of_their_own() {
     for mpi in matrix::with(Column::Spawn) {
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program("spawn").display().to_string());
+        let words = mpi.launch(2, "spawn", &[]);
         let (here, outcome) = spawned(&words, |_| vec![("LD_PRELOAD", libgyan())]);
         let directories = run_directories(here.path());
         let mut receives = Vec::new();
@@ -214,7 +203,7 @@ fn assert_ranks_of_spawn(mpi: Mpi, directory: &Path) -> u64 {
     let of_child = profiles[0].job.command.get(1).is_some();
     let ranks: Vec<_> = profiles.iter().map(|profile| (profile.rank, profile.size)).collect();
     assert_eq!(ranks, [(0, 2), (1, 2)], "{mpi:?} {}", directory.display());
-    assert_eq!(report(directory).code, 0);
+    assert_eq!(report(directory, &[]).code, 0);
     for profile in &profiles {
         assert_eq!(profile.job.id, profiles[0].job.id);
         let receives = counts(profile).get("MPI_Recv").copied().unwrap_or(0);
@@ -226,8 +215,7 @@ fn assert_ranks_of_spawn(mpi: Mpi, directory: &Path) -> u64 {
 #[test]
 fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
     for mpi in matrix::with(Column::Spawn) {
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program("spawn").display().to_string());
+        let words = mpi.launch(2, "spawn", &[]);
         let (here, _) = spawned(&words, |here| {
             let (output, id) = (here.join("out"), "mine".into());
             vec![("LD_PRELOAD", libgyan()), ("GYAN_OUTPUT", output), ("GYAN_JOB_ID", id)]
@@ -237,7 +225,7 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
         assert_eq!(assert_ranks_of_spawn(mpi, &output), 0, "{mpi:?}");
         let nested = run_directories(&output);
         assert_eq!(nested.len(), 2, "{mpi:?} {nested:?}");
-        let said = report(&output).stderr;
+        let said = report(&output, &[]).stderr;
         for directory in &nested {
             assert!(name(directory).starts_with("spawned-spawn-mine-"), "{directory:?}");
             assert_eq!(assert_ranks_of_spawn(mpi, directory), 1, "{mpi:?}");
@@ -294,7 +282,9 @@ fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
         assert_eq!((name(&inner), pids(&inner).len()), ("again-2", 2));
         let text = "rank-000000.json: is of another process of this job and stays";
         assert_eq!(second.stderr.matches(text).count(), 1, "{}", second.stderr);
-        assert!(report(&directory).stderr.contains("again-2: holds profiles of further processes"));
+        assert!(
+            report(&directory, &[]).stderr.contains("again-2: holds profiles of further processes")
+        );
     }
 }
 
@@ -398,7 +388,7 @@ fn gyan_run_works_before_and_after_srun() {
             assert_eq!(outcome.stderr.matches(": 2 ranks on ").count(), reports, "{mpi:?}");
             let directory = only_run_directory(here.path());
             assert_exact(here.path(), &directory, &[0, 1]);
-            assert_eq!(report(&directory).code, 0, "{mpi:?}");
+            assert_eq!(report(&directory, &[]).code, 0, "{mpi:?}");
             let words = [front, &[&exit_code, "9"]].concat();
             assert_eq!(run(slurm.command(&words).current_dir(&here)).code, 9, "{mpi:?}");
             assert_eq!(run_directories(here.path()).len(), 2, "{mpi:?}");

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    Ending, HostCounters, Machine, NetworkCountKind, Ranges, RankProfile, Resources, Summary,
+    Ending, HostCounters, Machine, NetworkCountKind, Ranges, RankProfile, Resources,
 };
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, gyan, libgyan, lives, profiles, run,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, gyan, libgyan, lives, profiles,
+    reported_summary, run, succeed,
 };
 
 /// Binds each rank to one of the processors in the first argument, in turn, and executes the other arguments.
@@ -38,24 +39,15 @@ fn bound(mpi: Mpi, ranks: usize, sets: &[String], settings: &[(&str, &str)]) -> 
     let sets = sets.join(":");
     let arguments = ["-c", BOUND, "sh", sets.as_str(), program.as_str()];
     let settings = [&[UNPINNED][..], settings].concat();
-    let profiled = Profiled::preloaded(mpi, ranks, Path::new("sh"), &arguments, &settings);
-    assert_eq!(profiled.outcome.code, 0, "{mpi:?}: {}", profiled.outcome.stderr);
-    profiled
+    Profiled::preloaded(mpi, ranks, Path::new("sh"), &arguments, &settings).succeeded()
 }
 
 fn resources(profile: &RankProfile) -> &Resources {
     profile.resources.as_ref().unwrap()
 }
 
-fn summary(directory: &Path) -> Summary {
-    let outcome = run(gyan().args(["report", "--format", "json"]).arg(directory));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    serde_json::from_str(&outcome.stdout).unwrap()
-}
-
 fn title(directory: &Path) -> String {
-    let outcome = run(gyan().arg("report").arg(directory));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(gyan().arg("report").arg(directory));
     outcome.stdout.lines().next().unwrap().to_owned()
 }
 
@@ -86,7 +78,7 @@ fn more_ranks_than_processors_are_told_and_as_many_are_not() {
     for mpi in MPIS {
         for (ranks, too_many) in [(2, false), (4, true)] {
             let profiled = bound(mpi, ranks, &both, &[]);
-            let placements = summary(&profiled.directory).placements;
+            let placements = reported_summary(&profiled.directory).placements;
             assert_eq!(placements.len(), 1, "{placements:?}");
             let placement = &placements[0];
             assert_eq!((placement.ranks, placement.processors), (ranks as u64, 2));
@@ -102,7 +94,7 @@ fn more_ranks_than_processors_are_told_and_as_many_are_not() {
 fn ranks_on_one_core_are_told_while_another_has_none() {
     let Some([first, second]) = two_processors() else { return };
     let profiled = bound(OPENMPI, 2, &[first.to_string()], &[]);
-    let summary = summary(&profiled.directory);
+    let summary = reported_summary(&profiled.directory);
     let machine = &summary.machines[0].machine;
     let share_a_core = machine.core_processors.iter().any(|core| {
         let core: Ranges = core.parse().unwrap();
@@ -186,8 +178,7 @@ fn segments_that_a_lossy_network_makes_tcp_send_again_are_those_that_nstat_count
     let mut sending = command(&words);
     sending.env("GYAN_OUTPUT", here.path()).env("LD_PRELOAD", libgyan());
     sending.env("OMPI_MCA_btl", "tcp,self").env("OMPI_MCA_btl_tcp_if_include", "lo");
-    let outcome = run(&mut sending);
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(&mut sending);
     let ranks = profiles(here.path(), 2);
     let counters = counters(&ranks);
     for (name, kind) in [
@@ -227,9 +218,7 @@ fn threaded(mpi: Mpi, ranks: usize, program: &Path, arguments: &[&str]) -> Profi
     // The launchers would bind ranks to a core.
     let settings =
         [("OMPI_MCA_hwloc_base_binding_policy", "none"), ("OMP_NUM_THREADS", "2"), UNPINNED];
-    let profiled = Profiled::preloaded(mpi, ranks, program, arguments, &settings);
-    assert_eq!(profiled.outcome.code, 0, "{mpi:?}: {}", profiled.outcome.stderr);
-    profiled
+    Profiled::preloaded(mpi, ranks, program, arguments, &settings).succeeded()
 }
 
 #[test]
@@ -242,7 +231,7 @@ fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
                 let profiled = threaded(mpi, ranks, &program, &[&number, "2"]);
                 let said = said(&profiled);
                 let expected = said.iter().sum::<f64>() / said.len() as f64;
-                let summary = summary(&profiled.directory);
+                let summary = reported_summary(&profiled.directory);
                 let used = summary.resources.as_ref().unwrap();
                 let found = used.processors_used.as_ref().unwrap().avg;
                 // The start and the end of MPI are in what gyan counts, but not in what the program does.
@@ -283,14 +272,14 @@ fn threads_on_one_core_are_told_while_another_has_none() {
     for mpi in [OPENMPI, MPICH] {
         let program = mpi.program("processors");
         let profiled = threaded(mpi, 1, &program, &["2", "1", &first.to_string()]);
-        let summary = summary(&profiled.directory);
+        let summary = reported_summary(&profiled.directory);
         // A host with one core has no free one.
         if summary.machines[0].machine.cores == Some(1) {
             continue;
         }
         let crowded = summary.placements[0].crowded.as_ref().unwrap();
         assert_eq!(crowded.threads_per_core, Some(2.0), "{mpi:?}: {crowded:?}");
-        let findings = run(gyan().args(["report", "--findings"]).arg(&profiled.directory)).stdout;
+        let findings = crate::common::report(&profiled.directory, &["--findings"]).stdout;
         assert!(findings.contains("up to 2 busy threads are bound to one core"), "{findings}");
     }
 }

@@ -10,7 +10,7 @@ use gyan_results::{Diagnosis, Verdict};
 use tempfile::TempDir;
 
 use super::slurm::Slurm;
-use crate::common::{MPICH, OPENMPI, command, gyan, libgyan, run};
+use crate::common::{MPICH, OPENMPI, command, gyan, libgyan, run, succeed};
 use crate::variables::doctor::{obstacle, says};
 
 /// `gyan doctor --json` as `command` runs it: the code, and what was found.
@@ -206,8 +206,7 @@ fn what_srun_does_not_export_is_reported_and_gyan_after_it_works() {
         let here = TempDir::new().unwrap();
         let gyan = text(Path::new(gyan().get_program()));
         let words = ["srun", "-Q", plugin, "--export=NONE", "-n", "2", &gyan, "run", &program];
-        let outcome = run(slurm.command(&words).current_dir(&here));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        succeed(slurm.command(&words).current_dir(&here));
         crate::common::profiles(&crate::common::only_run_directory(here.path()), 2);
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{MPICH, MPIS, Profiled, command, gyan, libgyan, profiles, run};
+use crate::common::{MPICH, MPIS, Profiled, command, gyan, libgyan, profiles, run, succeed};
 
 /// A user and a group with no rights: `nobody` and `nogroup`.
 const NOBODY: u32 = 65534;
@@ -39,11 +39,12 @@ fn a_run_directory_belongs_to_its_user_unless_said_otherwise() {
             words.push("sh".into());
             words.extend(mpi.mpirun(2));
             words.push(mpi.program("exit_code").display().to_string());
-            let outcome = run(command(&words)
-                .env("LD_PRELOAD", libgyan())
-                .env("GYAN_OUTPUT", &output)
-                .env("GYAN_MODE", setting));
-            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            succeed(
+                command(&words)
+                    .env("LD_PRELOAD", libgyan())
+                    .env("GYAN_OUTPUT", &output)
+                    .env("GYAN_MODE", setting),
+            );
             assert_eq!(mode(&output), directory, "{mpi:?} {setting}");
             for rank in 0..2 {
                 let path = output.join(format!("rank-00000{rank}.json"));
@@ -59,8 +60,7 @@ fn gyan_run_makes_a_directory_of_its_own_with_the_same_mode() {
         let here = TempDir::new().unwrap();
         let mut command = gyan();
         command.args(["run", "--"]).args(MPICH.mpirun(2)).arg(MPICH.program("exit_code"));
-        let outcome = run(command.current_dir(&here).env("GYAN_MODE", setting));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        succeed(command.current_dir(&here).env("GYAN_MODE", setting));
         let [directory] = &fs::read_dir(&here).unwrap().collect::<Vec<_>>()[..] else {
             panic!("not one directory")
         };
@@ -90,8 +90,7 @@ fn nothing_of_the_environment_is_in_a_profile_but_the_id_of_the_job_and_gyans_se
             .map(|name| (*name, "hunter2-secret"))
             .chain([("GYAN_CVARS_RECORD", "all"), ("GYAN_JOB_ID", "the-id-of-the-job")])
             .collect();
-        let profiled = Profiled::run(mpi, 2, &["exit_code"], &settings);
-        assert_eq!(profiled.outcome.code, 0, "{}", profiled.outcome.stderr);
+        let profiled = Profiled::run(mpi, 2, &["exit_code"], &settings).succeeded();
         assert!(!profiled.outcome.stderr.contains("hunter2"), "{}", profiled.outcome.stderr);
         let files = files(&profiled.directory);
         assert_eq!(files.len(), 2);
@@ -116,8 +115,7 @@ fn a_command_line_is_not_recorded_when_that_is_off() {
                 .count();
             assert_eq!(holding, if is_recorded { 2 } else { 0 }, "{mpi:?}");
             for option in [&[][..], &["--environment"]] {
-                let report = run(gyan().arg("report").args(option).arg(&profiled.directory));
-                assert_eq!(report.code, 0, "{}", report.stderr);
+                let report = succeed(gyan().arg("report").args(option).arg(&profiled.directory));
                 assert_eq!(report.stdout.contains("(not recorded)"), !is_recorded, "{report:?}");
             }
         }
@@ -178,8 +176,7 @@ fn a_program_with_raised_privileges_tells_gyan_doctor_nothing() {
     compiler.arg(format!("-Wl,-rpath,{}", here.path().display()));
     assert_eq!(run(&mut compiler).code, 0);
     let number = || {
-        let outcome = run(Command::new(&program).env("GYAN_DOCTOR", &notes));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        succeed(Command::new(&program).env("GYAN_DOCTOR", &notes));
         fs::read_dir(&notes).unwrap().count()
     };
     assert_eq!(number(), 1);

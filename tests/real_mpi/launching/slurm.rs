@@ -182,10 +182,10 @@ fn free_ports(address: IpAddr) -> [u16; 2] {
     [free.next().unwrap(), free.next().unwrap()]
 }
 
-/// `scripts/slurm.conf`, filled in for one node.
+/// `tests/slurm.conf`, filled in for one node.
 fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
     let [controller_port, node_port] = free_ports(address);
-    let template = fs::read_to_string(root().join("scripts/slurm.conf")).unwrap();
+    let template = fs::read_to_string(root().join("tests/slurm.conf")).unwrap();
     let places = [
         ("directory", directory.display().to_string()),
         ("user", user()),
@@ -197,7 +197,7 @@ fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
         ("addresses", address.to_string()),
     ];
     places.into_iter().fold(template, |text, (place, value)| {
-        assert!(text.contains(&format!("{{{place}}}")), "scripts/slurm.conf has no {place}");
+        assert!(text.contains(&format!("{{{place}}}")), "tests/slurm.conf has no {place}");
         text.replace(&format!("{{{place}}}"), &value)
     })
 }

@@ -20,16 +20,12 @@ type Counts = BTreeMap<(String, String), (u64, f64, f64)>;
 /// The program with its own callbacks, without gyan.
 fn own(program: &str, ranks: usize) -> Profiled {
     let file = OPENMPI_SPC.program(program);
-    let run = Profiled::run_file(OPENMPI_SPC, ranks, &file, &["own"], &[OB1]);
-    assert_eq!(run.outcome.code, 0, "{program} {}", run.outcome.stderr);
-    run
+    Profiled::run_file(OPENMPI_SPC, ranks, &file, &["own"], &[OB1]).succeeded()
 }
 
 /// The program without them, under gyan.
 fn watched(program: &str, ranks: usize) -> Profiled {
-    let run = Profiled::run(OPENMPI_SPC, ranks, &[program, "plain"], &[OB1, PERUSE]);
-    assert_eq!(run.outcome.code, 0, "{program} {}", run.outcome.stderr);
-    run
+    Profiled::run(OPENMPI_SPC, ranks, &[program, "plain"], &[OB1, PERUSE]).succeeded()
 }
 
 fn number<N: std::str::FromStr>(word: &str) -> N {
@@ -198,8 +194,7 @@ fn what_the_library_leaves_out_makes_no_queue_longer() {
 #[test]
 fn callbacks_of_several_threads_at_once_lose_nothing() {
     let file = OPENMPI_SPC.compiled("unexpected_threads", &["-g"]);
-    let run = Profiled::preloaded(OPENMPI_SPC, 2, &file, &[], &[OB1, PERUSE]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::preloaded(OPENMPI_SPC, 2, &file, &[], &[OB1, PERUSE]).succeeded();
     let profile = &run.profiles()[0];
     // All hundred have arrived before the first is received.
     let (came, longest, mean) = measured(profile, "program", "N_UNEX_Q_LEN");
@@ -218,8 +213,7 @@ fn a_program_that_uses_peruse_itself_counts_the_same_under_gyan() {
     let without = own("peruse_profiler", 3);
     let linked = OPENMPI_SPC.compiled("peruse_profiler", &["-DLINKED"]);
     for (file, refers) in [(OPENMPI_SPC.program("peruse_profiler"), false), (linked, true)] {
-        let run = Profiled::preloaded(OPENMPI_SPC, 3, &file, &["own"], &[OB1, PERUSE]);
-        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let run = Profiled::preloaded(OPENMPI_SPC, 3, &file, &["own"], &[OB1, PERUSE]).succeeded();
         for profile in run.profiles() {
             let rank = profile.rank;
             for (key, (n, max, mean)) in counts(&without, rank) {
@@ -255,8 +249,7 @@ fn nothing_is_told_unless_it_is_asked_for() {
 #[test]
 fn an_mpi_without_peruse_says_so_and_the_program_goes_on() {
     for mpi in BED.into_iter().filter(|mpi| *mpi != OPENMPI_SPC) {
-        let run = Profiled::run(mpi, 2, &["peruse_queues", "plain"], &[PERUSE]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 2, &["peruse_queues", "plain"], &[PERUSE]).succeeded();
         for profile in run.profiles() {
             assert!(profile.messages.is_empty(), "{mpi:?}");
             let said = &profile.coverage.events;

@@ -141,17 +141,15 @@ fn watch(profile: &RankProfile) -> &Watch {
 
 fn watched(queue: &Queue, file: &Path, what: &str, settings: &[(&str, &str)]) -> Profiled {
     let settings = [queue.settings, &[("GYAN_WATCH", what)], settings].concat();
-    let run = Profiled::preloaded(queue.mpi, 2, file, &[], &settings);
-    assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
-    run
+    Profiled::preloaded(queue.mpi, 2, file, &[], &settings).succeeded()
 }
 
 #[test]
 fn as_many_wait_as_the_program_says_when_it_reads_the_variable_itself() {
     for queue in &QUEUES {
         let file = compiled(queue.mpi, "unexpected");
-        let run = Profiled::run_file(queue.mpi, 2, &file, &[queue.variable], queue.settings);
-        assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
+        let run =
+            Profiled::run_file(queue.mpi, 2, &file, &[queue.variable], queue.settings).succeeded();
         let calls = calls(&run);
         assert!(calls.len() > 60, "{:?} {}", queue.mpi, calls.len());
         for call in calls {
@@ -246,8 +244,7 @@ fn a_stack_has_the_programs_frames_and_each_way_to_the_call_once() {
 /// The sites of the only watch, as `gyan report` tells them to programs.
 fn reported(run: &Profiled) -> Vec<Value> {
     let report = ["report", "--queues", "--format", "json"];
-    let outcome = crate::common::run(gyan().args(report).arg(&run.directory));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = crate::common::succeed(gyan().args(report).arg(&run.directory));
     let queues: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let [watch] = queues["watches"].as_array().unwrap().as_slice() else { panic!("{queues}") };
     watch["sites"].as_array().unwrap().clone()
@@ -420,8 +417,7 @@ fn an_mpi_without_such_a_variable_says_so_and_the_program_goes_on() {
 #[test]
 fn what_is_no_threshold_is_a_warning_that_names_it() {
     for value in ["umq>", "umq>many", ">5", "umq>-1"] {
-        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[("GYAN_WATCH", value)]);
-        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[("GYAN_WATCH", value)]).succeeded();
         let profile = &run.profiles()[0];
         let named = profile.warnings.iter().filter(|warning| warning.contains("GYAN_WATCH"));
         assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
@@ -438,8 +434,7 @@ fn one_run_is_watched_and_listens_to_events() {
     command.args(["run", "-o", "out", "--watch", "umq>2", "--events", "--"]);
     command.args(OPENMPI_SPC.mpirun(2)).arg(compiled(OPENMPI_SPC, "unexpected"));
     command.env(OB1.0, OB1.1);
-    let outcome = crate::common::run(&mut command);
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = crate::common::succeed(&mut command);
     assert!(outcome.stderr.contains("unexpected.c:"), "{}", outcome.stderr);
     let profile = &profiles(&here.path().join("out"), 2)[0];
     let watch = watch(profile);

@@ -9,7 +9,7 @@ use gyan_results::{Ending, Summary};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, ranks_that_left, root, run,
+    MPIS, Mpi, Outcome, command, counts, libgyan, profiles, ranks_that_left, root, run,
 };
 use crate::faults::inject;
 
@@ -19,8 +19,7 @@ const ONE_LINE: &str = "the same exit code and output as without gyan, and one l
 
 /// Runs without gyan and with it; `temporary`: where profiles go that cannot be written to `output`.
 fn with_output(mpi: Mpi, output: &Path, temporary: &Path) -> (Outcome, Outcome) {
-    let mut words = mpi.mpirun(2);
-    words.extend([mpi.program("exit_code").display().to_string(), "0".into()]);
+    let words = mpi.launch(2, "exit_code", &["0"]);
     let bare = run(&mut command(&words));
     let with = run(command(&words)
         .env("LD_PRELOAD", libgyan())
@@ -116,8 +115,7 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
             "a disk that gets full while the profile is written",
             "the application goes on, one line, no half a file",
         );
-        let mut words = mpi.mpirun(1);
-        words.push(mpi.program("exit_code").display().to_string());
+        let words = mpi.launch(1, "exit_code", &[]);
         let temporary = TempDir::new().unwrap();
         let with = run(command(&words)
             .env("LD_PRELOAD", libgyan())
@@ -210,8 +208,7 @@ fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
 fn a_setting_that_makes_no_sense_is_one_line() {
     for mpi in MPIS {
         let directory = TempDir::new().unwrap();
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program("exit_code").display().to_string());
+        let words = mpi.launch(2, "exit_code", &[]);
         let with = run(command(&words)
             .env("LD_PRELOAD", libgyan())
             .env("GYAN_OUTPUT", directory.path().join("profile"))
@@ -248,7 +245,7 @@ fn clocks_that_differ_between_ranks() {
         let profiles = profiles(&output, 3);
         let started = |rank: usize| humantime::parse_rfc3339(&profiles[rank].job.started).unwrap();
         assert!(started(1) < before && before < started(2), "{mpi:?}: the clocks are right");
-        let report = run(gyan().args(["report", "--format", "json"]).arg(&output));
+        let report = crate::common::report(&output, &["--format", "json"]);
         assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?}");
         let summary: Summary = serde_json::from_str(&report.stdout).unwrap();
         assert_eq!(summary.job.started, profiles[0].job.started, "{mpi:?}");
@@ -284,7 +281,7 @@ fn clocks_that_go_backwards() {
             let says =
                 profile.warnings.iter().any(|warning| warning.contains("the clock went back"));
             assert_eq!((profile.job.elapsed_s > 0.0, says), (which == "real", which == "all"));
-            let report = run(gyan().arg("report").arg(&output));
+            let report = crate::common::report(&output, &[]);
             assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {which}");
             fault.survived();
         }

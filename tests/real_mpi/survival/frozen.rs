@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::live::{AT_ONCE, Waiting};
-use crate::common::{MPIS, comes_true, known_live, profiles, ranks_that_left, run};
+use crate::common::{MPIS, comes_true, known_live, profiles, ranks_that_left, run, succeed};
 use crate::faults::inject;
 
 /// An ext4 in a file, for as long as this lives. While it is frozen, any process that writes to it waits and
@@ -25,8 +25,7 @@ impl Disk {
         File::create(&image).unwrap().set_len(32 << 20).unwrap();
         let disk = Disk { here };
         fs::create_dir(disk.root()).unwrap();
-        let made = run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image));
-        assert_eq!(made.code, 0, "{}", made.stderr);
+        succeed(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image));
         let mounted = run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(disk.root()));
         if mounted.code == 0 {
             return Some(disk);
@@ -42,8 +41,7 @@ impl Disk {
 
     /// Freezes it (`-f`) or thaws it (`-u`).
     pub(crate) fn freeze(&self, how: &str) {
-        let frozen = run(Command::new("fsfreeze").arg(how).arg(self.root()));
-        assert_eq!(frozen.code, 0, "{}", frozen.stderr);
+        succeed(Command::new("fsfreeze").arg(how).arg(self.root()));
     }
 
     /// Leaves no room on it for anybody.

@@ -116,8 +116,7 @@ fn output_and_exit_code_of_mpi_programs_are_the_same() {
 fn without_a_setting_one_line_says_where_the_profiles_are() {
     for mpi in MPIS {
         let directory = TempDir::new().unwrap();
-        let mut words = mpi.mpirun(3);
-        words.push(mpi.program("exit_code").display().to_string());
+        let words = mpi.launch(3, "exit_code", &[]);
         let with = run(command(&words).current_dir(&directory).env("LD_PRELOAD", libgyan()));
         let [line] = with.notices()[..] else { panic!("{mpi:?}: {}", with.stderr) };
         assert!(line.starts_with("gyan: profiles of 3 ranks in gyan-exit_code-"), "{line}");
@@ -193,8 +192,7 @@ fn a_program_that_looks_for_a_function_gets_one_that_works() {
         MPIS.into_iter().flat_map(|mpi| ["probing", "larger"].map(|program| (mpi, program)))
     {
         let directory = TempDir::new().unwrap();
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program(program).display().to_string());
+        let words = mpi.launch(2, program, &[]);
         let bare = run(command(&words).current_dir(&directory));
         let with = run(command(&words)
             .current_dir(&directory)

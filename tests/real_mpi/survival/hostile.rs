@@ -481,8 +481,7 @@ fn what_kills_or_hangs_is_found_beforehand_and_left_alone() {
 fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
     for mpi in [MPICH_PVARS, OPENMPI] {
         let here = TempDir::new().unwrap();
-        let mut words = mpi.mpirun(1);
-        words.push(mpi.program("exit_code").display().to_string());
+        let words = mpi.launch(1, "exit_code", &[]);
         let probe = || {
             let mut command = gyan();
             command.args(["doctor", "--probe=quirks", "--"]).args(&words);
@@ -550,8 +549,7 @@ fn an_error_handler_is_called_for_the_errors_of_the_program_only() {
 fn a_communicator_that_a_callback_frees_is_not_read_any_more() {
     for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
         // Every eligible call is a reading.
-        let run = Profiled::run(mpi, 2, &["freed_inside"], &[("GYAN_BUDGET", "none")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 2, &["freed_inside"], &[("GYAN_BUDGET", "none")]).succeeded();
         assert_eq!(run.outcome.stdout, "freed\n", "{mpi:?}");
         for profile in run.profiles() {
             assert_eq!(common::call(&profile, "MPI_Sendrecv").count, 22_000, "{mpi:?}");

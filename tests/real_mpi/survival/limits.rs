@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, only_run_directory, profiles, run,
+    MPIS, Mpi, Outcome, command, counts, libgyan, only_run_directory, profiles, run,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;
@@ -23,8 +23,7 @@ fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
 fn at_limit_with(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Outcome {
     let what = "the exit code and the program's own lines are as without gyan";
     let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
-    let mut words = mpi.mpirun(2);
-    words.push(mpi.program("limits").display().to_string());
+    let mut words = mpi.launch(2, "limits", &[]);
     words.extend(arguments.iter().map(|word| (*word).to_owned()));
     let bare = run(command(&words).current_dir(here));
     let temporary = TempDir::new().unwrap();
@@ -56,7 +55,7 @@ fn a_limit_of_files_or_their_size_that_a_program_sets_is_none_for_its_profile() 
                 assert_eq!(counts(&profile)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
                 assert!(profile.overhead.finalize_s > 0.0, "{mpi:?} {arguments:?}");
             }
-            let report = run(gyan().arg("report").arg(&directory));
+            let report = crate::common::report(&directory, &[]);
             assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");
         }
     }
@@ -103,8 +102,7 @@ fn a_program_that_goes_to_another_directory_has_its_profiles_where_it_began() {
         assert!(line.ends_with(&directory.display().to_string()), "{mpi:?}: {line}");
         profiles(&directory, 2);
         let output = here.path().join("profile");
-        let mut words = mpi.mpirun(2);
-        words.extend([mpi.program("limits").display().to_string(), "directory".into()]);
+        let words = mpi.launch(2, "limits", &["directory"]);
         let mut elsewhere = command(&words);
         elsewhere.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
         assert_eq!(run(&mut elsewhere).code, 0);

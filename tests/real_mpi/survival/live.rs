@@ -5,13 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use gyan_results::{Ending, Number, Summary, parse_summary};
+use gyan_results::{Ending, Number};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, OPENMPI, Outcome, Profiled, call, comes_true, command, counts, gyan, keepers_of,
-    known_live, known_of_each, libgyan, live_files, lives, profiles, run,
+    MPIS, Mpi, OPENMPI, Profiled, call, comes_true, command, counts, gyan, keepers_of, known_live,
+    known_of_each, libgyan, live_files, lives, profiles, report, reported_summary, run,
 };
 use crate::faults::inject;
 
@@ -119,28 +119,19 @@ pub(crate) fn says_killed(report: &str) -> bool {
         .any(|words| report.contains(words))
 }
 
-fn report(directory: &Path) -> Outcome {
-    run(gyan().arg("report").arg(directory))
-}
-
-fn summary(directory: &Path) -> Summary {
-    let outcome = run(gyan().args(["report", "--format", "json"]).arg(directory));
-    parse_summary(outcome.stdout.as_bytes()).unwrap()
-}
-
 #[test]
 fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         lives_while_it_runs(&waiting, 2);
-        let text = report(&waiting.directory()).stdout;
+        let text = report(waiting.directory(), &[]).stdout;
         let expected = "running: rank 0-1; numbers known until";
         assert!(text.contains(expected), "{mpi:?}\n{text}");
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");
         profiles(&waiting.directory(), 2);
         lives(&waiting.directory(), 0);
-        assert!(!report(&waiting.directory()).stdout.contains("known until"), "{mpi:?}");
+        assert!(!report(waiting.directory(), &[]).stdout.contains("known until"), "{mpi:?}");
     }
 }
 
@@ -152,7 +143,7 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
         waiting.end();
         // The launcher may end the other rank with a signal that it can report.
         known_of_each(&waiting.directory(), 2);
-        let summary = summary(&waiting.directory());
+        let summary = reported_summary(waiting.directory());
         let ranks = &summary.ranks;
         assert_eq!((ranks.expected, ranks.reduced), (2, 2), "{mpi:?}");
         let killed = ranks.ended_badly.iter().find(|ending| ending.rank == 1).unwrap();
@@ -198,7 +189,7 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
     let directories: Vec<_> = in_place().collect();
     let [directory] = &directories[..] else { panic!("{directories:?}") };
     lives(directory, 2);
-    assert!(report(directory).stdout.contains("known until"));
+    assert!(report(directory, &[]).stdout.contains("known until"));
     fs::write(waiting.here.path().join("go"), "").unwrap();
     assert_eq!(waiting.end(), 0);
     profiles(&waiting.directory(), 2);
@@ -237,7 +228,7 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
         let name = format!("a live file {name}");
         let fault = inject("files", &name, "a clear line, and the other ranks are reduced");
         damage();
-        let outcome = report(&directory);
+        let outcome = report(&directory, &[]);
         assert_eq!(outcome.code, ranks.map_or(2, |_| 1), "{what}: {}", outcome.stderr);
         let name = path.file_name().unwrap().to_str().unwrap();
         let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(name)).collect();
@@ -288,8 +279,8 @@ fn a_keeper_that_is_killed_costs_no_profile() {
 fn without_a_keeper_ranks_write_their_profiles_themselves() {
     for mpi in MPIS {
         let run =
-            Profiled::run(mpi, 2, &["endings", "finalize"], &[("GYAN_KEEPER", "off"), AT_ONCE]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+            Profiled::run(mpi, 2, &["endings", "finalize"], &[("GYAN_KEEPER", "off"), AT_ONCE])
+                .succeeded();
         run.profiles();
         let mut waiting = Waiting::start(mpi, &[("GYAN_KEEPER", "off"), AT_ONCE]);
         assert!(keepers_of(&waiting.directory()).is_empty());
@@ -319,8 +310,7 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
     killed.kill(&[0, 1]);
     killed.end();
     let again = |words: &[&str]| {
-        let mut line = OPENMPI.mpirun(2);
-        line.push(OPENMPI.program("endings").display().to_string());
+        let mut line = OPENMPI.launch(2, "endings", &[]);
         line.extend(words.iter().map(|word| (*word).to_owned()));
         let mut command: Command = command(&line);
         command.current_dir(&killed.here).env("LD_PRELOAD", libgyan());
@@ -328,13 +318,13 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
     };
     let outcome = again(&["signal", "9"]);
     lives(&killed.directory(), 2);
-    let text = report(&killed.directory()).stdout;
+    let text = report(killed.directory(), &[]).stdout;
     assert!(text.contains("endings signal 9: 2 ranks"), "{outcome:?}\n{text}");
     let outcome = again(&["finalize"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");
     profiles(&killed.directory(), 2);
     lives(&killed.directory(), 0);
-    let text = report(&killed.directory()).stdout;
+    let text = report(killed.directory(), &[]).stdout;
     assert!(text.contains("endings finalize: 2 ranks") && !text.contains("known until"), "{text}");
 }
 
@@ -343,8 +333,7 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
 fn the_command_reports_a_program_that_was_killed() {
     let run = Profiled::run(OPENMPI, 2, &["endings", "signal", "9"], &[AT_ONCE]);
     lives(&run.directory, 2);
-    let mut words = OPENMPI.mpirun(2);
-    words.extend([OPENMPI.program("endings").display().to_string(), "signal".into(), "9".into()]);
+    let words = OPENMPI.launch(2, "endings", &["signal", "9"]);
     let here = TempDir::new().unwrap();
     let mut command = gyan();
     command.current_dir(&here).args(["run", "-o", "out", "--"]).args(&words);

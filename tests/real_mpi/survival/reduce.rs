@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, bag_of,
-    command, gyan, libgyan, lives, profiles, ranks_that_left, root, run,
+    command, gyan, libgyan, lives, profiles, ranks_that_left, root, run, succeed,
 };
 
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
@@ -202,8 +202,7 @@ fn a_host_that_comes_too_late_costs_the_summary_and_nothing_else() {
 fn a_summary_stands_for_the_profiles_that_are_not_there() {
     const RANKS: usize = 20;
     for mpi in MPIS {
-        let run = Profiled::run(mpi, RANKS, &["receives"], &[IN_MPI]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {:?}", run.outcome);
+        let run = Profiled::run(mpi, RANKS, &["receives"], &[IN_MPI]).succeeded();
         let directory = &run.directory;
         let summary = summary(directory);
         let reduced = summary.reduced_in_mpi.as_ref().unwrap();
@@ -216,7 +215,7 @@ fn a_summary_stands_for_the_profiles_that_are_not_there() {
         assert!(reduced.profiles.len() <= 5, "{mpi:?}: {reduced:?}");
         lives(directory, 0);
 
-        let report = crate::common::run(gyan().arg("report").arg(directory));
+        let report = crate::common::report(directory, &[]);
         assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?}");
         assert!(report.stdout.contains("20 ranks"), "{}", report.stdout);
         assert!(report.stdout.contains("reduced by the ranks themselves"), "{}", report.stdout);
@@ -235,8 +234,7 @@ fn a_summary_stands_for_the_profiles_that_are_not_there() {
 fn the_ranks_that_are_extreme_in_a_variable_keep_their_profiles() {
     const NAME: &str = "pml_ob1_unexpected_msgq_length";
     let settings = [IN_MPI, ("GYAN_REDUCE_PROFILES", NAME)];
-    let run = Profiled::run(OPENMPI, 8, &["receives"], &settings);
-    assert_eq!(run.outcome.code, 0, "{:?}", run.outcome);
+    let run = Profiled::run(OPENMPI, 8, &["receives"], &settings).succeeded();
     let summary = summary(&run.directory);
     let rows = summary.pvars.iter().filter(|row| row.name == NAME);
     let mut expected: Vec<u32> =
@@ -250,8 +248,7 @@ fn the_ranks_that_are_extreme_in_a_variable_keep_their_profiles() {
 #[test]
 fn every_mpi_reduces() {
     for mpi in BED {
-        let run = Profiled::run(mpi, 3, &["receives"], &[BOTH]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {:?}", run.outcome);
+        let run = Profiled::run(mpi, 3, &["receives"], &[BOTH]).succeeded();
         assert!(summary(&run.directory).reduced_in_mpi.is_some(), "{mpi:?}: {:?}", run.outcome);
         check_against_files(&run.directory, &format!("{mpi:?}"));
     }
@@ -399,16 +396,14 @@ fn gyan_run_reduces_when_it_is_told_to_or_there_are_many() {
 fn a_later_run_with_files_is_reported_by_them() {
     let here = TempDir::new().unwrap();
     let run_with = |ranks, reduce: (&str, &str)| {
-        let mut line = MPICH.mpirun(ranks);
-        line.push(MPICH.program("receives").display().to_string());
+        let line = MPICH.launch(ranks, "receives", &[]);
         let mut command = command(&line);
         command.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", "profile");
-        let outcome = run(command.env(reduce.0, reduce.1));
-        assert_eq!(outcome.code, 0, "{outcome:?}");
+        succeed(command.env(reduce.0, reduce.1));
     };
     let directory = here.path().join("profile");
     let ranks = || {
-        let report = run(gyan().args(["report", "--format", "json"]).arg(&directory));
+        let report = crate::common::report(&directory, &["--format", "json"]);
         let summary: Value = serde_json::from_str(&report.stdout).unwrap();
         (summary["ranks"]["expected"].as_u64(), summary["reduced_in_mpi"].is_null())
     };
@@ -426,8 +421,7 @@ fn a_later_run_with_files_is_reported_by_them() {
 fn no_variable_counts_what_the_reduction_takes() {
     let sent = |reduce| {
         let settings = [reduce, ("GYAN_ENABLE", "monitoring")];
-        let run = Profiled::run(OPENMPI5, 4, &["uneven", "9", "sleep", "0"], &settings);
-        assert_eq!(run.outcome.code, 0, "{:?}", run.outcome);
+        let run = Profiled::run(OPENMPI5, 4, &["uneven", "9", "sleep", "0"], &settings).succeeded();
         let of_rank_1 = run.profiles().into_iter().find(|profile| profile.rank == 1).unwrap();
         let pvars = of_rank_1.pvars.into_iter();
         let mut counted = pvars.filter(|pvar| pvar.name == "pml_monitoring_messages_count");

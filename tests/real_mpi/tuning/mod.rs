@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gyan_results::{Took, Trial, TrialVerdict, TuneEnd, Tuning};
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, run};
+use crate::common::{Outcome, gyan, run, succeed};
 use crate::fakempi::Faked;
 
 /// It neither reads the environment nor says so, as it says it is MPICH.
@@ -39,7 +39,6 @@ fn runs(directory: &Path) -> usize {
 }
 
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn a_library_that_ignores_a_setting_is_found_out() {
     let here = TempDir::new().unwrap();
     let (outcome, tuning) = tune(&here, DEAF, &["--set", "MPIR_CVAR_DEAF=8,16"], PROGRAM);
@@ -114,7 +113,6 @@ fn what_crashes_hangs_or_prints_something_else_is_out_and_nothing_is_left() {
 }
 
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn a_check_of_the_output_decides_too() {
     let here = TempDir::new().unwrap();
     let shell = format!("{PROGRAM}; echo result ${{DOES:-right}}");
@@ -126,7 +124,6 @@ fn a_check_of_the_output_decides_too() {
 
 /// The number that counts is in the output: no time is measured.
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped() {
     let here = TempDir::new().unwrap();
     let shell = format!(
@@ -173,13 +170,11 @@ fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped
     assert_eq!(other.code, 2);
     assert!(other.stderr.contains("holds runs of another tune"), "{}", other.stderr);
     // What it left is what other commands read.
-    let report = run(gyan().args(["report", "tuned/runs/default/run-1"]).current_dir(&here));
-    assert_eq!(report.code, 0, "{}", report.stderr);
+    succeed(gyan().args(["report", "tuned/runs/default/run-1"]).current_dir(&here));
 }
 
 /// Settings of a file, and two that are better together: the speed is the product of what they do.
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
     let here = TempDir::new().unwrap();
     fs::write(here.path().join("knobs"), "# by hearsay\nheard=8,16 # both\n").unwrap();
@@ -207,7 +202,6 @@ fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
 
 /// The fourth run interrupts the tune, as Ctrl-C does.
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() {
     let here = TempDir::new().unwrap();
     let shell = format!(
@@ -234,7 +228,6 @@ fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() 
 }
 
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn a_program_with_no_potential_is_said_to_have_none() {
     let here = TempDir::new().unwrap();
     let (outcome, tuning) = tune(&here, HEARS, &[], PROGRAM);
@@ -245,7 +238,6 @@ fn a_program_with_no_potential_is_said_to_have_none() {
 }
 
 #[test]
-#[ignore = "measures: scripts/test runs it alone"]
 fn a_program_that_fails_by_itself_is_not_tuned() {
     let here = TempDir::new().unwrap();
     let words = ["tune", "-o", "tuned"];

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, command, gyan,
-    root, run,
+    root, run, succeed,
 };
 
 /// `gyan doctor --json`, in the environment of an MPI of the test bed.
@@ -124,8 +124,7 @@ fn compiled(here: &TempDir, source: &str, name: &str, arguments: &[&str]) -> Pat
     let output = here.path().join(name);
     let mut compiler = Command::new("cc");
     compiler.arg("-o").arg(&output).arg(root().join("tests/programs").join(source));
-    let outcome = run(compiler.args(arguments).current_dir(here));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(compiler.args(arguments).current_dir(here));
     output
 }
 
@@ -134,8 +133,7 @@ fn a_static_program() {
     let here = TempDir::new().unwrap();
     let library = "libstrange.a";
     let object = compiled(&here, "strange_mpi.c", "strange.o", &["-c"]);
-    let outcome = run(Command::new("ar").args(["rcs", library]).arg(object).current_dir(&here));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    succeed(Command::new("ar").args(["rcs", library]).arg(object).current_dir(&here));
     let arguments = ["-DPROGRAM", "-static", library];
     let program = compiled(&here, "strange_mpi.c", "static", &arguments);
     for words in [vec![program.display().to_string()], launched(OPENMPI, &[], &program)] {
@@ -261,8 +259,7 @@ fn it_fits_a_screen() {
     let mut command = gyan();
     command.args(["doctor", "--"]).args(launched(OPENMPI, &[], &OPENMPI.program("exit_code")));
     let here = TempDir::new().unwrap();
-    let outcome = run(command.current_dir(&here));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(command.current_dir(&here));
     assert_eq!(outcome.stdout.lines().next(), Some("Nothing is in the way of gyan"));
     says(&outcome.stdout, &["monitoring  off ", "turn it on: gyan run --enable monitoring"]);
     assert!(outcome.stdout.lines().count() < 50, "{}", outcome.stdout);

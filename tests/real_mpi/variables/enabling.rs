@@ -7,13 +7,11 @@ use tempfile::TempDir;
 
 use crate::common::{
     MPICH, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, counts, elements, gyan, pvar,
-    run,
+    succeed,
 };
 
 fn enabled(mpi: Mpi, program: &[&str], name: &str) -> Profiled {
-    let profiled = Profiled::run(mpi, 3, program, &[("GYAN_ENABLE", name)]);
-    assert_eq!(profiled.outcome.code, 0, "{}", profiled.outcome.stderr);
-    profiled
+    Profiled::run(mpi, 3, program, &[("GYAN_ENABLE", name)]).succeeded()
 }
 
 /// The change of a variable for each peer.
@@ -132,8 +130,7 @@ fn gyan_run(mpi: Mpi, names: &str, settings: &[(&str, &str)]) -> (Outcome, Vec<R
     let mut command = gyan();
     command.args(["run", "-o", "out", "--no-report", "--enable", names, "--"]);
     command.args(mpi.mpirun(2)).arg(mpi.program("exit_code"));
-    let outcome = run(command.current_dir(&here).envs(settings.iter().copied()));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(command.current_dir(&here).envs(settings.iter().copied()));
     (outcome, crate::common::profiles(&here.path().join("out"), 2))
 }
 
@@ -201,8 +198,7 @@ fn what_the_user_set_himself_stays() {
 
 #[test]
 fn after_a_missed_start_what_to_set_is_said() {
-    let run = Profiled::run(OPENMPI, 1, &["late"], &[("GYAN_ENABLE", "monitoring")]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(OPENMPI, 1, &["late"], &[("GYAN_ENABLE", "monitoring")]).succeeded();
     let warnings = &run.profiles()[0].warnings;
     let said =
         warnings.iter().any(|warning| warning.contains("set OMPI_MCA_pml_monitoring_enable=2"));

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use gyan_results::{CvarSetting, RankProfile};
 use tempfile::TempDir;
 
-use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, profiles, run};
+use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, profiles, succeed};
 
 /// `gyan run -o out <options> -- mpirun -n 2 exit_code`, and the profiles.
 fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str]) -> (Outcome, Vec<RankProfile>) {
     let mut command = gyan();
     command.current_dir(here).args(["run", "--force", "-o", "out"]).args(options).arg("--");
-    let outcome = run(command.args(mpi.mpirun(2)).arg(mpi.program("exit_code")));
-    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let outcome = succeed(command.args(mpi.mpirun(2)).arg(mpi.program("exit_code")));
     (outcome, profiles(&here.path().join("out"), 2))
 }
 
@@ -52,8 +51,7 @@ fn an_eager_limit_is_changed_verified_and_recorded() {
         for (name, value) in changes {
             assert_eq!(recorded[name].value.as_deref(), Some(*value), "{name}");
         }
-        let report = run(gyan().args(["report", "--environment", "out"]).current_dir(&here));
-        assert_eq!(report.code, 0, "{}", report.stderr);
+        let report = succeed(gyan().args(["report", "--environment", "out"]).current_dir(&here));
         for (name, value) in changes {
             let line = report.stdout.lines().find(|line| line.starts_with(name)).unwrap();
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -124,15 +122,13 @@ fn all_or_nothing_is_recorded_when_asked() {
 #[test]
 fn a_late_start_writes_through_the_interface() {
     let set = ("GYAN_CVARS", "MPIR_CVAR_BCAST_MIN_PROCS=5");
-    let run = Profiled::run(MPICH, 1, &["late"], &[set]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(MPICH, 1, &["late"], &[set]).succeeded();
     let profiles = run.profiles();
     let recorded = cvars(&profiles[0])["MPIR_CVAR_BCAST_MIN_PROCS"];
     assert_eq!(recorded.value.as_deref(), Some("5"));
 
     let settings = [("GYAN_CVARS", "btl_self_eager_limit=256"), ("GYAN_CVARS_RECORD", "all")];
-    let run = Profiled::run(OPENMPI, 1, &["late"], &settings);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(OPENMPI, 1, &["late"], &settings).succeeded();
     let profiles = run.profiles();
     let warnings = &profiles[0].warnings;
     let about = warnings.iter().filter(|text| text.contains("btl_self_eager_limit=256"));

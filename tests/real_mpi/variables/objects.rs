@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gyan_results::{Pvar, RankProfile};
 
-use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements, gyan, run};
+use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements};
 
 const WITH_OBJECTS: [Mpi; 3] = [OPENMPI, OPENMPI5, OPENMPI_SPC];
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
@@ -27,8 +27,7 @@ fn of_object<'a>(profile: &'a RankProfile, name: &str, object: &str) -> &'a Pvar
 #[test]
 fn variables_of_communicators_and_windows_are_read_as_long_as_these_live() {
     for mpi in WITH_OBJECTS {
-        let run = Profiled::run(mpi, 4, &["objects"], &[OB1, NO_LIMIT]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let run = Profiled::run(mpi, 4, &["objects"], &[OB1, NO_LIMIT]).succeeded();
         for profile in run.profiles() {
             let expected = [
                 "MPI_COMM_WORLD",
@@ -61,8 +60,7 @@ fn variables_of_communicators_and_windows_are_read_as_long_as_these_live() {
 #[test]
 fn more_objects_than_the_limit_are_said_to_be_left_out() {
     let settings = [OB1, NO_LIMIT, ("GYAN_OBJECTS", "10")];
-    let run = Profiled::run(OPENMPI, 4, &["objects", "30"], &settings);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(OPENMPI, 4, &["objects", "30"], &settings).succeeded();
     for profile in run.profiles() {
         // "solver" lives, so 9 more of the 30 are followed. 10 that were freed are kept.
         let [not_followed, others @ ..] = &profile.coverage.objects[..] else {
@@ -96,8 +94,8 @@ fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
     for mpi in WITH_OBJECTS {
         for budget in ["none", "0.5%", "0.000001%"] {
             let settings = [OB1, ("GYAN_BUDGET", budget)];
-            let profiled = Profiled::run(mpi, 2, &["churn", &STEPS.to_string()], &settings);
-            assert_eq!(profiled.outcome.code, 0, "{mpi:?} {}", profiled.outcome.stderr);
+            let profiled =
+                Profiled::run(mpi, 2, &["churn", &STEPS.to_string()], &settings).succeeded();
             for profile in profiled.profiles() {
                 let what = format!("{mpi:?} {budget}: {:?}", profile.coverage.objects);
                 for name in ["MPI_Comm_dup", "MPI_Comm_free", "MPI_Win_create", "MPI_Win_free"] {
@@ -119,8 +117,7 @@ fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
                 }
             }
             if budget == "0.000001%" {
-                let report =
-                    run(gyan().args(["report", "--coverage"]).arg(&profiled.directory)).stdout;
+                let report = crate::common::report(&profiled.directory, &["--coverage"]).stdout;
                 let words: Vec<&str> = report.split_whitespace().collect();
                 let left_out = format!("{} communicators of 1 rank", STEPS - 1);
                 for said in [left_out.as_str(), "not read: they came faster than"] {
@@ -133,8 +130,7 @@ fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
 
 #[test]
 fn what_a_library_registers_with_the_first_window_is_read() {
-    let run = Profiled::run(crate::common::MPICH_PVARS, 4, &["objects"], &[]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(crate::common::MPICH_PVARS, 4, &["objects"], &[]).succeeded();
     for profile in run.profiles() {
         assert!(profile.coverage.exported > 40, "{}", profile.coverage.exported);
         assert_eq!(profile.coverage.sampled, profile.coverage.exported);

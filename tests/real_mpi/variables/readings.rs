@@ -86,8 +86,7 @@ fn start_end_and_difference_are_those_that_an_independent_program_reads() {
 #[test]
 fn the_librarys_own_count_of_receives_is_gyans() {
     let settings = [("OMPI_MCA_mpi_spc_attach", "all")];
-    let run = Profiled::run(OPENMPI_SPC, 3, &["halo_exchange", "90", "150"], &settings);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(OPENMPI_SPC, 3, &["halo_exchange", "90", "150"], &settings).succeeded();
     for profile in run.profiles() {
         let counted = pvar(&profile, "runtime_spc_OMPI_SPC_IRECV");
         let calls = counts(&profile)["MPI_Irecv"];
@@ -99,8 +98,7 @@ fn the_librarys_own_count_of_receives_is_gyans() {
 
 #[test]
 fn variables_that_appear_while_the_program_runs_are_read_at_the_end() {
-    let run = Profiled::run(MPICH_PVARS, 2, &["appearing"], &[]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = Profiled::run(MPICH_PVARS, 2, &["appearing"], &[]).succeeded();
     for profile in run.profiles() {
         let [before, after] = &run.truth(profile.rank)[0][..] else { panic!("two numbers") };
         let (before, after): (usize, usize) = (before.parse().unwrap(), after.parse().unwrap());

@@ -66,9 +66,7 @@ fn run_queues(queue: &Length, variables: &[&str], settings: &[(&str, &str)]) -> 
     let (unexpected, posted) = (UNEXPECTED.to_string(), POSTED.to_string());
     let program = [&["queues", &unexpected, &posted], variables].concat();
     let settings = [queue.settings, settings].concat();
-    let run = Profiled::run(queue.mpi, 2, &program, &settings);
-    assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
-    run
+    Profiled::run(queue.mpi, 2, &program, &settings).succeeded()
 }
 
 #[test]
@@ -280,8 +278,7 @@ fn an_interval_or_a_size_that_is_none_is_a_warning_that_names_it() {
         ("GYAN_SERIES_BYTES", "few"),
         ("GYAN_SERIES_BYTES", "-1"),
     ] {
-        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[(name, value)]);
-        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[(name, value)]).succeeded();
         let profile = &run.profiles()[0];
         let named = profile.warnings.iter().filter(|warning| warning.contains(name));
         assert_eq!(named.count(), 1, "{name}={value}: {:?}", profile.warnings);

@@ -6,7 +6,7 @@ use std::path::Path;
 use gyan_results::{Cvar, Moment, PvarInfo, Values, Variables};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, command, gyan, run};
+use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, command, gyan, run, succeed};
 
 /// `gyan varlist <options> -- <program>` with `settings` in the environment.
 fn varlist(mpi: Mpi, options: &[&str], settings: &[(&str, &str)]) -> Outcome {
@@ -69,8 +69,7 @@ fn it_says_of_every_variable_what_an_independent_program_hears() {
         {
             let mut words = mpi.alone(&mpi.program("list"));
             words.push(order.into());
-            let independent = run(&mut command(&words));
-            assert_eq!(independent.code, 0, "{}", independent.stderr);
+            let independent = succeed(&mut command(&words));
             let listing = listing(mpi, options, &[]);
             assert_eq!(listing.listed, moment);
             let mut lines = independent.stdout.lines();
@@ -198,8 +197,7 @@ fn two_listings_are_compared() {
     };
     let a = save("a.json", &[]);
     let b = save("b.json", &[("MPIR_CVAR_BCAST_MIN_PROCS", "5")]);
-    let diff = run(gyan().args(["varlist", "--diff", &a, &b]));
-    assert_eq!(diff.code, 0, "{}", diff.stderr);
+    let diff = succeed(gyan().args(["varlist", "--diff", &a, &b]));
     let rows: Vec<Vec<&str>> = diff
         .stdout
         .lines()
@@ -223,8 +221,7 @@ fn two_listings_are_compared() {
 #[test]
 fn the_library_is_found_without_a_program() {
     let library = |options: &[&str]| -> Variables {
-        let outcome = run(gyan().arg("varlist").arg("--json").args(options));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let outcome = succeed(gyan().arg("varlist").arg("--json").args(options));
         serde_json::from_str(&outcome.stdout).unwrap()
     };
     // mpicc on PATH decides; both of Debian's are there.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The notebooks of docs/notebooks.
+"""The notebooks of this folder, as scripts/docs notebooks.
 
 notebooks check              executes them, without a display, and says where what they print is not what is kept; fails then, and on
                              errors. Pictures are compared by their text
@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "docs/notebooks"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 COMMAND = Path(os.environ.get("RELEASE_BUILD", TARGET / "debug")) / "gyan"
@@ -44,7 +44,7 @@ def go_into_environment() -> None:
         subprocess.run([sys.executable, "-m", "venv", place], check=True)
         install = [place / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
         if subprocess.run(install, check=False).returncode != 0:
-            print("scripts/notebooks: the packages cannot be installed from PyPI", file=sys.stderr)
+            print("scripts/docs: the packages cannot be installed from PyPI", file=sys.stderr)
             sys.exit(CANNOT)
         made_of.write_text("\n".join(PACKAGES))
     python = place / "bin/python"
@@ -96,7 +96,7 @@ def check() -> int:
         difference = list(difflib.unified_diff(kept, now, "kept", "now", lineterm="", n=1))
         if difference:
             stale += 1
-            print(f"{path.name} is stale: read it, then scripts/notebooks write", *difference[:40], sep="\n")
+            print(f"{path.name} is stale: read it, then scripts/docs notebooks write", *difference[:40], sep="\n")
     return stale
 
 

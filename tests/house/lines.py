@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How many lines of Rust the project has: scripts/lines [COMMIT], without it of the files as they are.
+"""How many lines of Rust the project has: tests/house/lines.py [COMMIT], without it of the files as they are.
 
 Product is what a release contains. Unit tests are files called tests.rs, simulated.rs and the like that a `#[cfg(test)]`
 declares, and everything from a `#[cfg(test)]` module to its closing brace.
