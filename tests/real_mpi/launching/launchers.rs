@@ -53,7 +53,7 @@ fn succeed(command: &mut Command) -> Outcome {
 }
 
 /// The files that a spawning program left in a new directory. MPICH 5 over UCX sometimes fails there on a busy
-/// machine, even without gyan (docs/mpi-libraries.md): then it is run once more.
+/// machine, even without gyan (tests/mpi-libraries.md): then it is run once more.
 fn spawned(
     words: &[String],
     settings: impl Fn(&Path) -> Vec<(&'static str, PathBuf)>,
