@@ -265,8 +265,8 @@ fn extra_p_finds_the_laws_that_gyan_scale_finds() {
     assert_eq!(model(&with_negative, "solver->own code", "time"), (-1.0, 0.0));
 }
 
-/// Figures 2 and 3 of the paper as they are in docs/scaling.md: averages and maxima over 2 to 32 ranks. Of the average of
-/// Figure 3's unexpected messages no law holds: it bends where the network begins.
+/// Figures 2 and 3 of the paper as they are in benches/results/figures.md: averages and maxima over 2 to 32 ranks. Of the
+/// average of Figure 3's unexpected messages no law holds: it bends where the network begins.
 const FIGURES: [(&str, [[f64; 2]; 5]); 3] = [
     (
         "figure_2_unexpected",

@@ -224,7 +224,8 @@ fn the_table_of_the_chapter_is_what_made_up_histories_give() {
         let row = format!("| {words} | {alarms} | {} |\n", steps.join(" | "));
         table.push_str(&row);
     }
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pages.md");
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results/made-up-runs.md");
     let chapter = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = chapter.split_once(TABLE[0]).unwrap();
     let (is, after) = rest.split_once(TABLE[1]).unwrap();

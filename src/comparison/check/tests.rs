@@ -4,7 +4,7 @@ use gyan_results::{InMpiSummary, MessageWaitingSummary, Statistic, Statistics};
 
 use super::*;
 
-/// Comparisons for each cell of the table in docs/ci.md.
+/// Comparisons for each cell of the table in benches/results/made-up-runs.md.
 const COMPARISONS: usize = 200;
 const TABLE: [&str; 2] = ["<!-- made-up runs -->\n", "<!-- end of made-up runs -->"];
 /// The numbers of runs that are documented as enough: baselines, and new runs.
@@ -251,7 +251,7 @@ fn a_number_that_grows_by_the_limit_passes() {
 
 /// `BLESS=1` writes it.
 #[test]
-fn the_table_of_the_chapter_is_what_made_up_runs_give() {
+fn the_table_is_what_made_up_runs_give() {
     let mut table = format!(
         "| baselines and new runs | machine | what took longer | {} |\n| :-- | :-- | :-- |{}\n",
         CHANGES_PERCENT.map(|percent| format!("{percent} %")).join(" | "),
@@ -270,7 +270,8 @@ fn the_table_of_the_chapter_is_what_made_up_runs_give() {
             }
         }
     }
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/ci.md");
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/results/made-up-runs.md");
     let chapter = std::fs::read_to_string(&file).unwrap();
     let (before, rest) = chapter.split_once(TABLE[0]).unwrap();
     let (is, after) = rest.split_once(TABLE[1]).unwrap();

@@ -55,7 +55,7 @@ impl Cluster {
     pub(crate) fn under<S: AsRef<str>>(&self, mpi: &str, words: &[S]) -> Command {
         let mut command = self.with(&["run", mpi, "--"], words);
         // MPICH exchanges addresses of UCX that Slurm's PMI-2 cuts short, as their sizes happen to be, and those of
-        // libfabric well: docs/mpi-libraries.md.
+        // libfabric well: tests/mpi-libraries.md.
         if words.iter().any(|word| ["srun", "sbatch"].contains(&word.as_ref())) {
             command.env("MPIR_CVAR_CH4_NETMOD", "ofi");
         }

@@ -43,7 +43,7 @@ fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
 
 /// `gyan report`, and its remarks about what is missing.
 /// The files that a spawning program left in a new directory. MPICH 5 over UCX sometimes fails there on a busy
-/// machine, even without gyan (docs/mpi-libraries.md): then it is run once more.
+/// machine, even without gyan (tests/mpi-libraries.md): then it is run once more.
 fn spawned(
     words: &[String],
     settings: impl Fn(&Path) -> Vec<(&'static str, PathBuf)>,
