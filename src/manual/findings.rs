@@ -173,8 +173,8 @@ mod tests {
 `gyan report` begins with what costs time, why, and what to do about it. `gyan report --findings` prints all findings with the
 numbers that they rest on. `gyan explain ID` prints the page of one.
 
-Findings are ranked by the seconds at stake, of all ranks together. gyan reports a time only where more than 1 % of the run is at
-stake, and more than the error of that estimate. A time that is a lower bound is not the ground of a finding.
+Findings are ranked by the seconds at stake, of all ranks together. Lost time is reported only where more than 1 % of the run is at
+stake, and more than the error of that estimate. A time that is only a lower bound is no ground for a finding.
 
 Each second is claimed by the first finding in this list that explains it, so all findings together never claim more than the run.
 A finding whose time is mostly claimed already stands below the one that claims it: \"also true, mostly the same time\".
