@@ -170,8 +170,8 @@ mod tests {
     const HEAD: &str = "\
 # What gyan finds
 
-`gyan report` begins with what costs time, why, and what to do about it. `gyan report --findings` prints all findings with the
-numbers that they rest on. `gyan explain ID` prints the page of one.
+`gyan report` begins with what costs time, why, and what to do about it. `gyan report --findings` prints all findings with their
+numbers, `gyan explain ID` the page of one.
 
 Findings are ranked by the seconds at stake, of all ranks together. Lost time is reported only where more than 1 % of the run is at
 stake, and more than the error of that estimate. A time that is only a lower bound is no ground for a finding.
