@@ -90,7 +90,7 @@ mod tests {
     fn each_finding_has_a_page_that_answers_what_a_reader_asks() {
         const HEADINGS: [&str; 6] = [
             "What it means",
-            "How it is decided",
+            "When gyan reports it",
             "When it is wrong",
             "What to do",
             "As gyan prints it",
@@ -170,21 +170,19 @@ mod tests {
     const HEAD: &str = "\
 # What gyan finds
 
-`gyan report` begins with what costs time, why, and what to do about it. `gyan report --findings` prints all findings with the
-numbers that they rest on. `gyan explain ID` prints the page of one.
+`gyan report` begins with what costs time, why, and what to do about it. `gyan report --findings` prints all findings with their
+numbers, `gyan explain ID` the page of one.
 
-Findings are ranked by the seconds at stake, of all ranks together. gyan reports a finding only where its data are there, and
-where more than 1 % of the run is at stake and more than the error of that estimate. A time that is a lower bound is not the
-ground of a finding.
+Findings are ranked by the seconds at stake, of all ranks together. Lost time is reported only where more than 1 % of the run is at
+stake, and more than the error of that estimate. A time that is only a lower bound is no ground for a finding.
 
-Each second is claimed by one finding only: by the first in this list that explains it. What is at stake is what no finding
-above had claimed, so all findings together never claim more than the run. Where most of what a finding is about is claimed
-already, it stands below the one that claims it: \"also true, mostly the same time\".
+Each second is claimed by the first finding in this list that explains it, so all findings together never claim more than the run.
+A finding whose time is mostly claimed already stands below the one that claims it: \"also true, mostly the same time\".
 
 The load of the machine stands first where it is most of what is lost, or where ranks lacked a processor for a fifth of the
 run although there are enough. The other findings are then marked as measured under load.
 
-Above the findings stand the efficiencies of the ranks: [what they mean](findings/efficiencies.md).
+Above the findings stand the [efficiencies](findings/efficiencies.md) of the ranks.
 
 | finding | ID | who can do something |
 | :-- | :-- | :-- |
@@ -192,10 +190,10 @@ Above the findings stand the efficiencies of the ranks: [what they mean](finding
     const BEFORE_TABLE: &str = "
 ## Proofs
 
-Each rule finds the problem in `tests/programs/problems.c`, with the function, the rank and the numbers that it must have, and
-does not find it in a twin: the program without the problem, other settings, or the very command that the finding advises.
-The witness is the number that has to move then. Counts are compared in every run of the tests; times are those of one run,
-and say little on a busy machine. `tests/real_mpi/findings/cases.rs` is the list.
+Each rule finds the problem in `tests/programs/problems.c`, and does not find it in a twin: the program without the problem,
+other settings, or the very command that the finding advises. The witness is the number that has to move then. Counts are
+compared in every run of the tests; times are those of one run, and say little on a busy machine. The pages show what gyan printed
+of these runs. `tests/real_mpi/findings/cases.rs` is the list.
 
 <!-- the proofs: BLESS=1 scripts/test writes them -->
 ";
