@@ -38,19 +38,16 @@ int main(int argc, char **argv)
         MPI_Sendrecv(old + rows * width, n, MPI_DOUBLE, down, 1, old, n, MPI_DOUBLE, up, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
         double change = 0;
-        int end = first + rows < n - 1 ? first + rows : n - 1;
-        /* Built with OpenMP, the threads of a rank share its rows as OMP_SCHEDULE says. */
-#pragma omp parallel for schedule(runtime) reduction(max : change)
-        for (int y = first; y < end; y++)
+        for (int y = first; y < first + rows && y < n - 1; y++)
             for (int x = 1; x < y; x++) {
                 size_t i = (y - first + 1) * width + x;
                 new[i] = 0.25 * (old[i - 1] + old[i + 1] + old[i - width] + old[i + width]);
                 change = fmax(change, fabs(new[i] - old[i]));
             }
-        MPI_Allreduce(&change, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
         double *swap = old;
         old = new;
         new = swap;
+        MPI_Allreduce(&change, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     }
     if (rank == 0)
         printf("%d steps: largest change %.6f\n", steps, most);
