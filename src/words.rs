@@ -16,14 +16,47 @@ pub(crate) fn how_much_in(share: f64) -> &'static str {
     }
 }
 
+/// A count: all its digits below a thousand million, then in the unit that fits.
 pub(crate) fn integer(number: i128) -> String {
+    let size = number.unsigned_abs();
+    if size >= LARGE as u128 {
+        return scaled(number as f64);
+    }
     let sign = if number < 0 { "-" } else { "" };
-    format!("{sign}{}", grouped(number.unsigned_abs()))
+    format!("{sign}{}", grouped(&size.to_string()))
+}
+
+/// Nobody counts the digits of such a number.
+const LARGE: f64 = 1e9;
+/// Nor the tenths of this one.
+const LARGE_WITH_TENTHS: f64 = 1e6;
+
+/// `1.23 G`: three digits, of a number of a million or more.
+fn scaled(number: f64) -> String {
+    const UNITS: [&str; 6] = ["M", "G", "T", "P", "E", "Z"];
+    let mut scaled = number / 1e6;
+    let mut units = UNITS.into_iter();
+    let mut unit = units.next();
+    // What would be rounded to 1000 is 1 of the next unit.
+    while scaled.abs() >= 999.5
+        && let Some(next) = units.next()
+    {
+        (scaled, unit) = (scaled / 1e3, Some(next));
+    }
+    format!("{scaled:.*} {}", decimals(scaled), unit.unwrap_or_default())
+}
+
+/// As many as make three digits.
+fn decimals(number: f64) -> usize {
+    match number.abs() {
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    }
 }
 
 /// Digits in groups of three.
-fn grouped(integer: u128) -> String {
-    let digits = integer.to_string();
+fn grouped(digits: &str) -> String {
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
@@ -38,29 +71,20 @@ fn grouped(integer: u128) -> String {
 pub(crate) fn double(double: f64) -> String {
     let size = double.abs();
     // Without decimals: the mean of equal counts is such a number.
-    if double.fract() == 0.0 && size < 1e15 {
-        let sign = if double < 0.0 { "-" } else { "" };
-        let whole = format!("{size:.0}").parse().unwrap_or(0);
-        format!("{sign}{}", grouped(whole))
-    } else if !(0.001..1e15).contains(&size) {
+    let is_whole = double.fract() == 0.0;
+    if size >= LARGE || !is_whole && size >= LARGE_WITH_TENTHS {
+        if size < 1e24 { scaled(double) } else { format!("{double:.3e}") }
+    } else if !is_whole && size < 0.001 {
         format!("{double:.3e}")
-    } else if size < 1.0 {
+    } else if !is_whole && size < 1.0 {
         format!("{double:.3}")
-    } else if size < 100.0 {
+    } else if !is_whole && size < 100.0 {
         format!("{double:.2}")
     } else {
-        let tenths = format!("{double:.1}");
-        match tenths
-            .trim_start_matches('-')
-            .split_once('.')
-            .and_then(|(whole, part)| Some((whole.parse::<u128>().ok()?, part.to_owned())))
-        {
-            Some((whole, part)) => {
-                let sign = if double < 0.0 { "-" } else { "" };
-                format!("{sign}{}.{part}", grouped(whole))
-            }
-            None => tenths,
-        }
+        let digits = if is_whole { format!("{size:.0}") } else { format!("{size:.1}") };
+        let (whole, tenths) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+        let sign = if double < 0.0 { "-" } else { "" };
+        format!("{sign}{}{tenths}", grouped(whole))
     }
 }
 
@@ -73,12 +97,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
         _ if size < 1.0 => (seconds * 1e3, "ms"),
         _ => (seconds, "s"),
     };
-    let decimals = match scaled.abs() {
-        scaled if scaled < 9.995 => 2,
-        scaled if scaled < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{scaled:.decimals$} {unit}")
+    format!("{scaled:.*} {unit}", decimals(scaled))
 }
 
 /// Bytes, in the unit that fits.
@@ -92,12 +111,7 @@ pub(crate) fn bytes(bytes: f64) -> String {
         }
         (scaled, unit) = (scaled / 1024.0, next);
     }
-    let decimals = match scaled.abs() {
-        _ if unit == "B" => 0,
-        scaled if scaled < 9.995 => 2,
-        scaled if scaled < 99.95 => 1,
-        _ => 0,
-    };
+    let decimals = if unit == "B" { 0 } else { decimals(scaled) };
     format!("{scaled:.decimals$} {unit}")
 }
 
@@ -179,6 +193,21 @@ mod tests {
         assert_eq!(double(-1234.56), "-1,234.6");
         assert_eq!(double(1e-9), "1.000e-9");
         assert_eq!(double(0.25), "0.250");
+        assert_eq!(double(f64::NAN), "NaN");
+        assert_eq!(double(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn large_numbers_have_a_unit() {
+        assert_eq!(integer(999_999_999), "999,999,999");
+        assert_eq!(integer(-1_234_567_890), "-1.23 G");
+        assert_eq!(integer(40_000_000_000), "40.0 G");
+        assert_eq!(integer(999_999_999_999), "1.00 T");
+        assert_eq!(double(2_000_000.0), "2,000,000");
+        assert_eq!(double(492_050_318.6), "492 M");
+        assert_eq!(double(999_999.96), "1,000,000.0");
+        assert_eq!(double(2e15), "2.00 P");
+        assert_eq!(double(1e30), "1.000e30");
     }
 
     #[test]

@@ -24,11 +24,10 @@ pub(super) struct ThreadSeconds {
 
 /// None when not every rank tells, or no region was parallel.
 pub(super) fn thread_seconds(summary: &Summary) -> Option<ThreadSeconds> {
-    let of = summary.openmp.as_ref()?;
-    let is_known = of.elapsed_s.ranks == u64::from(summary.ranks.reduced);
+    let of = summary.openmp.as_ref().filter(|of| do_all_tell(summary, of) && is_parallel(of))?;
     // A rank that ends early waits for the last one.
     let capacity = of.threads.sum.as_f64() * of.elapsed_s.max.as_f64();
-    if !is_known || of.threads.max.as_f64() < 2.0 || capacity <= 0.0 {
+    if capacity <= 0.0 {
         return None;
     }
     let own = of.capacity_s.sum.as_f64();
@@ -38,6 +37,28 @@ pub(super) fn thread_seconds(summary: &Summary) -> Option<ThreadSeconds> {
     let imbalance = of.lost_to_imbalance_s.sum.as_f64().min(idle - serial);
     let scheduling = idle - serial - imbalance;
     Some(ThreadSeconds { capacity, useful, serial, imbalance, scheduling })
+}
+
+fn do_all_tell(summary: &Summary, of: &OpenMpSummary) -> bool {
+    of.elapsed_s.ranks == u64::from(summary.ranks.reduced)
+}
+
+fn is_parallel(of: &OpenMpSummary) -> bool {
+    of.threads.max.as_f64() >= 2.0
+}
+
+/// Why there are no efficiencies of the threads, of a summary with regions and none.
+pub(crate) fn why_unknown(summary: &Summary) -> &'static str {
+    let Some(of) = &summary.openmp else { return "not known: no OpenMP runtime tells anything" };
+    if !do_all_tell(summary, of) {
+        "not known: the OpenMP runtime of some ranks tells nothing"
+    } else if !is_parallel(of) {
+        "not known: every region had one thread"
+    } else if summary.in_mpi.as_ref().is_none_or(|of| of.time_error_s.is_none()) {
+        "not known: too few calls of MPI were timed"
+    } else {
+        "not known: too few entries of the regions were timed"
+    }
 }
 
 /// None also when too few regions were timed.

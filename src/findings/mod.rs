@@ -9,7 +9,7 @@
 
 mod account;
 mod efficiencies;
-mod hybrid;
+pub(crate) mod hybrid;
 mod kinds;
 mod knobs;
 mod nominations;

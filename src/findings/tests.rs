@@ -248,6 +248,18 @@ fn too_few_processors_for_threads_are_told_with_how_many_fit() {
 }
 
 #[test]
+fn whoever_else_uses_the_processors_is_told_of_before_the_threads() {
+    // For 8 of 10 seconds all 4 processors were busy, and the ranks used 1.
+    let findings = found(&with_threads(2, 4, (4, 0.5, 8.0), Some("4")));
+    let crowd = one(&findings, "oversubscribed");
+    assert_eq!(
+        crowd.advice[0].text,
+        "see what else runs there (top): it used at least 2.20 of these processors on average"
+    );
+    assert_eq!(crowd.advice.len(), 2, "{crowd:#?}");
+}
+
+#[test]
 fn load_is_told_first_and_hides_nothing() {
     // A quarter of the run without a processor, and all work on rank 0.
     let of = |of: u32| rank(of, 2, 10.0, &[call("MPI_Recv", 20, if of == 0 { 0.1 } else { 6.0 })]);

@@ -14,6 +14,7 @@ use crate::document::{
     Data, Document, Kind, Presentation, Section, Value, View, column, numbers, plural, texts,
 };
 use crate::error::Error;
+use crate::findings::hybrid;
 use crate::symbols::StackFrame;
 
 /// Parallel regions.
@@ -32,6 +33,7 @@ pub(super) const OPENMP: Part = Part {
     block: Some(block),
 };
 
+const EFFICIENCIES: &str = "Efficiencies of the threads";
 /// Less of the threads' time is not named on the first screen.
 const NAMED_AT_LEAST: f64 = 0.005;
 
@@ -102,8 +104,8 @@ fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
 }
 
 fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
-    let mut sections: Vec<Section> = efficiencies(of).map(of_threads).into_iter().collect();
-    sections.push(table(of, all));
+    let why_none = || Section::of_notes(EFFICIENCIES, vec![hybrid::why_unknown(of.summary).into()]);
+    let sections = vec![efficiencies(of).map_or_else(why_none, of_threads), table(of, all)];
     let mut subtitle = vec![library_and_job(of.summary)];
     subtitle.extend(of.summary.openmp.as_ref().map(|of| line!["OpenMP: ", &of.runtime]));
     subtitle.extend(first(of));
@@ -213,7 +215,7 @@ pub(super) fn of_threads<'a>(of: HybridEfficiencies) -> Section<'a> {
             .into(),
         "gyan help openmp says what they are".into(),
     ];
-    Section { title: "Efficiencies of the threads".into(), columns, rows: vec![cells], notes }
+    Section { title: EFFICIENCIES.into(), columns, rows: vec![cells], notes }
 }
 
 /// `2 ranks of 8 threads: 61 % of the threads' time was useful; lost: 22 % to serial code, ...`.
@@ -238,7 +240,6 @@ pub(super) fn first<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
         let region = region.map_or("".into(), |place| line![" (most in ", place, ")"]);
         parts.extend([joint.into(), line![share(lost), " ", name, region]]);
     }
-    parts.push(" (--openmp)".into());
     let who = line![ranks, " rank", plural(ranks), " of ", team, " threads: "];
     Some(line![who, whole, " of the threads' time was useful", Value::Line(parts)])
 }
@@ -290,7 +291,7 @@ columns! { row in RegionRow<'_>;
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     // What has no OpenMP needs no word about it.
     of.summary.openmp.as_ref().ok_or(Value::Nothing)?;
-    let mut block = PageBlock::new("openmp", "Threads of OpenMP");
+    let mut block = PageBlock::new("threads", "Threads of OpenMP");
     block.says.extend(first(of));
     let keys = ["work", "imbalance", "other barriers and scheduling", "in MPI"]
         .map(|name| LegendKey { name: name.into(), is_background: false })

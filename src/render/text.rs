@@ -48,8 +48,14 @@ pub(super) fn number(unit: Unit, number: Number) -> String {
         (Unit::Seconds, number) => seconds(number.as_f64()),
         (Unit::Bytes, number) => bytes(number.as_f64()),
         (Unit::Share, number) => share(number.as_f64()),
-        (Unit::PerSecond, number) => format!("{} /s", double(number.as_f64())),
+        (Unit::PerSecond, number) => per_second(&double(number.as_f64())),
         (Unit::Count | Unit::Messages | Unit::Receives, Number::Integer(number)) => integer(number),
         (Unit::Count | Unit::Messages | Unit::Receives, Number::Double(number)) => double(number),
     }
+}
+
+/// `12 /s`, but `2.50 G/s`.
+fn per_second(number: &str) -> String {
+    let space = if number.ends_with(char::is_alphabetic) { "" } else { " " };
+    format!("{number}{space}/s")
 }

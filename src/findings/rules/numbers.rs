@@ -26,7 +26,10 @@ pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let between_s = (in_mpi.time_s.sum.as_f64() - run.start_and_end().seconds).max(0.0);
     let time = estimated("time in MPI between them", between_s, "s", "gyan report");
     let evidence = vec![gyan_results::Evidence { error: in_mpi.time_error_s, ..time }];
-    let advice = vec![say("look at the program itself, with perf for instance")];
+    let tells = run.summary.openmp.as_ref();
+    let threads = tells.map(|_| command("see what its threads do", "gyan report --openmp DIR"));
+    let mut advice: Vec<_> = threads.into_iter().collect();
+    advice.push(say("look at the program itself, with perf for instance"));
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 

@@ -56,9 +56,16 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         super::plural(processors),
         seconds(run.of_a_rank(run.total_s))
     );
+    let others = used_by_others(run, placement, wait_s);
     let on_a_host = if hosts > 1 { " on a host" } else { "" };
     let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", super::plural(fit));
     let mut advice = Vec::new();
+    advice.extend(others.map(|others| {
+        let others = double((10.0 * others).round() / 10.0);
+        say(format!(
+            "see what else runs there (top): it used at least {others} of these processors on average"
+        ))
+    }));
     if placement.threads.is_some() {
         let each = (fit / ranks as f64).floor().max(1.0);
         advice.push(command(
@@ -83,6 +90,9 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         exact("processors that they may run on", processors, "", shown),
         gyan_results::Evidence { known, ..wait },
     ];
+    evidence.extend(
+        others.map(|others| estimated("processors that something else used", others, "", shown)),
+    );
     if let Some(threads) = placement.threads {
         evidence.push(exact("busy threads on a host", threads as f64, "", shown));
     }
@@ -91,6 +101,17 @@ pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         lost.map(|lost| exact("times that ranks lost or yielded their processor", lost, "", shown)),
     );
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
+}
+
+/// Processors of a host that something else used, at least and on average: while a thread wants one, all are busy.
+fn used_by_others(run: &RunFacts, placement: &PlacementSummary, wait_s: f64) -> Option<f64> {
+    let used = run.summary.resources.as_ref()?.processors_used.as_ref()?;
+    // A control group has threads wait while processors are free.
+    let is_limited = placement.processor_limit.is_some();
+    let busy = placement.capacity() * run.share(wait_s);
+    let others = busy - used.avg * placement.ranks as f64;
+    (!is_limited && run.is_known_to_its_end() && others >= MUCH_LOAD * placement.capacity())
+        .then_some(others)
 }
 
 pub(super) fn other_load(run: &RunFacts) -> Vec<RuleMatch> {

@@ -114,7 +114,8 @@ fn answers<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
     let mut subtitle: Vec<Value> = of.now().map(now::lines).unwrap_or_default();
     subtitle.extend(self::subtitle(summary, &phases(summary), false, all));
     let headline = headline(summary, of.called()).into_iter();
-    let mut answers: Vec<Value> = headline.chain(openmp::first(of)).collect();
+    let mut answers: Vec<Value> =
+        headline.chain(openmp::first(of).map(|of| line![of, " (--openmp)"])).collect();
     answers.extend(findings::first(&of.answers().findings, &of.directory));
     if !answers.is_empty() {
         subtitle.push("".into());
