@@ -158,6 +158,36 @@ pub(super) const CASES: &[Case] = &[
         ..Case::of("openmp-imbalance", OPENMP)
     },
     Case {
+        evidence: &[
+            ("entries on all ranks", 200_000.0, 200_000.0),
+            ("time of an entry", 2e-6, 100e-6),
+        ],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "OpenMP efficiency",
+                of: |summary| Some(of::hybrid(summary)?.openmp),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("short-regions", Start { ranks: Ranks::Are(1), ..OPENMP })
+    },
+    Case {
+        functions: &["MPI_Allreduce"],
+        evidence: &[("threads of a rank", 4.0, 4.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "MPI efficiency of threads",
+                of: |summary| Some(of::hybrid(summary)?.mpi),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("threads-wait-for-mpi", OPENMP)
+    },
+    Case {
         functions: &["MPI_Alltoallv"],
         evidence: &[("communication efficiency", 0.2, 0.6)],
         twins: &[(
@@ -520,6 +550,14 @@ pub(super) const CASES: &[Case] = &[
         )],
         functions: &["MPI_Win_lock"],
         ..Case::of("long-locks", start(OPENMPI4))
+    },
+    Case {
+        evidence: &[
+            ("packets sent again", 50.0, f64::INFINITY),
+            ("packets sent", 2000.0, f64::INFINITY),
+        ],
+        twins: &[(Healthy, Gone, EXCHANGING)],
+        ..Case::of("network-retries", TCP)
     },
     Case {
         functions: &["MPI_Bcast"],
