@@ -185,7 +185,11 @@ pub(super) const CASES: &[Case] = &[
                 is: Ratio,
             },
         )],
-        ..Case::of("threads-wait-for-mpi", OPENMP)
+        // Threads that spin would take the processors that the ranks need in MPI.
+        ..Case::of(
+            "threads-wait-for-mpi",
+            Start { environment: &[("OMP_WAIT_POLICY", "passive")], ..OPENMP },
+        )
     },
     Case {
         functions: &["MPI_Alltoallv"],
