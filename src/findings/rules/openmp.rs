@@ -145,9 +145,12 @@ pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
 
 pub(super) fn threads_wait_for_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, all)) = known(run) else { return Vec::new() };
-    let in_mpi_s = of.serial_in_mpi_s.sum.as_f64();
+    let all_in_mpi_s = of.serial_in_mpi_s.sum.as_f64();
     let in_regions_s: f64 = of.regions.iter().map(|region| region.in_mpi_s.sum.as_f64()).sum();
-    let idle_s = (of.lost_to_mpi_s.sum.as_f64() - in_regions_s - in_mpi_s).max(0.0);
+    // Nothing can be done while MPI starts.
+    let in_mpi_s = (all_in_mpi_s - run.start_and_end().seconds).max(0.0);
+    let part = if all_in_mpi_s > 0.0 { in_mpi_s / all_in_mpi_s } else { 0.0 };
+    let idle_s = (of.lost_to_mpi_s.sum.as_f64() - in_regions_s - all_in_mpi_s).max(0.0) * part;
     let names = run.summary.calls.iter().map(|call| call.name.as_str());
     let others: Vec<&str> = names.filter(|name| !START_AND_END.contains(name)).collect();
     let (Some(worst), true) = (run.worst(&others), idle_s >= MUCH_SHARE * all.capacity) else {
