@@ -3,7 +3,7 @@
 
    serial-code       4 threads; each step is serial for 20 ms and parallel for 20 ms. Healthy: parallel for 25 ms.
    openmp-imbalance  4 threads that work 40, 10, 10 and 10 ms in a region. Healthy: 17.5 ms each.
-   short-regions     2 threads, and 200,000 regions in which each is busy for 2 us. Healthy: 1,000 regions of 400 us. Here the
+   short-regions     2 threads, and 20,000 regions in which each is busy for 5 us. Healthy: 200 regions of 500 us. Here the
                      threads do not sleep, as that takes longer.
    threads-wait-for-mpi  4 threads that work 5 ms in a region, then one sums up 16 MB over all ranks. Healthy: the others work
                      meanwhile.
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, STEPS = 40, SHORT = 200000 };
+enum { THREADS = 4, STEPS = 40, SHORT = 20000 };
 
 static void work(double milliseconds) {
     struct timespec time = {0, (long)(milliseconds * 1e6)};
@@ -46,8 +46,8 @@ static void spin(double seconds) {
 }
 
 static void short_regions(int healthy) {
-    int entries = healthy ? SHORT / 200 : SHORT;
-    double each = healthy ? 400e-6 : 2e-6, begun = omp_get_wtime();
+    int entries = healthy ? SHORT / 100 : SHORT;
+    double each = healthy ? 500e-6 : 5e-6, begun = omp_get_wtime();
     for (int i = 0; i < entries; i++)
         spin(each);
     double alone = omp_get_wtime() - begun;

@@ -208,21 +208,21 @@ fn entered(mut ranks: Vec<Value>, entries: u32) -> Vec<Value> {
 #[test]
 fn a_region_that_is_mostly_its_own_start_and_end_is_found() {
     let has = |ranks: &[Value]| found(ranks).iter().any(|of| of.id == "short-regions");
-    // Of 10 s, 3 s are spent in 100,001 starts and ends.
+    // Of 10 s, 3 s are spent in 100,001 starts and ends, of which gyan may have taken 0.1 s.
     let short = |more_s: f64| two(0.0, 0.0, &[10.0 - more_s; 4], more_s);
     let findings = found(&entered(short(3.0), 100_001));
     let finding = one(&findings, "short-regions");
-    close(finding.at_stake_s, 2.0 * 3.0);
+    close(finding.at_stake_s, 2.0 * 2.9);
     close(Some(finding.evidence[1].value), 100e-6);
-    close(Some(finding.evidence[2].value), 30e-6);
-    assert!(finding.title.contains("30.0 µs of its 100 µs: 30 %"), "{}", finding.title);
+    close(Some(finding.evidence[2].value), 29e-6);
+    assert!(finding.title.contains("29.0 µs of its 100 µs: 29 %"), "{}", finding.title);
     // Of 100 us it is no short one, nor where less than a fifth goes to start and end.
     assert!(!has(&entered(short(3.0), 100_000)));
-    assert!(has(&entered(short(2.01), 1_000_000)) && !has(&entered(short(1.99), 1_000_000)));
+    assert!(has(&entered(short(2.21), 200_000)) && !has(&entered(short(2.19), 200_000)));
     // Time in MPI is not that of the region.
-    let mut in_mpi = entered(short(3.0), 1_000_000);
+    let mut in_mpi = entered(short(3.0), 200_000);
     for rank in &mut in_mpi {
-        rank["openmp"]["regions"][0]["in_mpi_s"] = json!(1.1);
+        rank["openmp"]["regions"][0]["in_mpi_s"] = json!(0.81);
     }
     assert!(!has(&in_mpi));
 }
@@ -236,7 +236,11 @@ fn threads_that_are_idle_while_one_is_in_mpi_are_found() {
     close(finding.at_stake_s, 2.0 * 3.0);
     close(Some(finding.evidence[2].value), 2.0 * 12.0);
     assert_eq!(finding.functions, ["MPI_Allreduce"]);
-    assert!(finding.title.ends_with("MPI_Allreduce: 30 % of the threads' time"), "{}", finding.title);
+    assert!(
+        finding.title.ends_with("MPI_Allreduce: 30 % of the threads' time"),
+        "{}",
+        finding.title
+    );
     // There is no more to gain than there is work.
     let finding_of_little = of(2.0, 8.0);
     close(one(&finding_of_little, "threads-wait-for-mpi").at_stake_s, 2.0 * 2.0);
