@@ -83,6 +83,8 @@ pub enum NetworkCountKind {
     Errors,
     /// Signs of congestion: ticks for which a packet had to wait for credit, and marked packets.
     Congestion,
+    /// Packets that were sent again and had arrived before, as the receiver said.
+    NeedlessRetries,
 }
 
 /// How far the counters of a host went.
@@ -133,6 +135,7 @@ impl NetworkCountKind {
             NetworkCountKind::Drops => "drops",
             NetworkCountKind::Errors => "errors",
             NetworkCountKind::Congestion => "congestion",
+            NetworkCountKind::NeedlessRetries => "needless retries",
         }
     }
 

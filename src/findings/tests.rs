@@ -1,5 +1,6 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
+mod network;
 mod openmp;
 
 use gyan_results::{

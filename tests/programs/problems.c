@@ -3,12 +3,15 @@
  * nothing; `spin` is for what needs busy ranks.
  * Expect: the finding, with the function, the rank and the numbers in tests/real_mpi/findings/cases.rs, which knows the
  * constants below. Rank 0 prints how long that took by its own clock. */
+#include <linux/filter.h>
 #include <mpi.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -529,6 +532,36 @@ static void incomplete(void)
     exchange(8);
 }
 
+/* Sockets drop so many of 1000 packets that reach them: classic BPF, which needs no rights. */
+static void lose(unsigned thousandths)
+{
+    struct sock_filter code[] = {
+        {BPF_LD | BPF_W | BPF_ABS, 0, 0, (unsigned)(SKF_AD_OFF + SKF_AD_RANDOM)},
+        {BPF_ALU | BPF_MOD | BPF_K, 0, 0, 1000},
+        {BPF_JMP | BPF_JGE | BPF_K, 1, 0, thousandths},
+        {BPF_RET | BPF_K, 0, 0, 0},
+        {BPF_RET | BPF_K, 0, 0, 0xffffffff},
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    for (int fd = 0; fd < 1024; fd++) {
+        int protocol = 0;
+        socklen_t length = sizeof protocol;
+        if (!getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) && protocol == IPPROTO_TCP)
+            setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    }
+}
+
+/* Messages go through TCP, which loses one of 50 packets. */
+static void network_retries(void)
+{
+    exchange(LARGE);
+    if (!healthy)
+        lose(20);
+    for (int i = 0; i < 200; i++)
+        exchange(LARGE);
+    lose(0);
+}
+
 static void no_variables(void)
 {
     for (int i = 0; i < 200; i++)
@@ -565,6 +598,7 @@ static const struct {
     {"polling", polling},
     {"asks-for-rank", asks_for_rank},
     {"leak", leak},
+    {"network-retries", network_retries},
     {"independent-io", independent_io},
     {"made-again", made_again},
     {"tiny-collectives", tiny_collectives},

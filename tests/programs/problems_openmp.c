@@ -2,14 +2,20 @@
    there to find does not depend on how many processors there are. Built with an OpenMP runtime that has OMPT (clang -fopenmp).
 
    serial-code       4 threads; each step is serial for 20 ms and parallel for 20 ms. Healthy: parallel for 25 ms.
-   openmp-imbalance  4 threads that work 40, 10, 10 and 10 ms in a region. Healthy: 17.5 ms each. */
+   openmp-imbalance  4 threads that work 40, 10, 10 and 10 ms in a region. Healthy: 17.5 ms each.
+   short-regions     2 threads, and 20,000 regions in which each is busy for 5 us. Healthy: 200 regions of 500 us. Here the
+                     threads do not sleep, as that takes longer.
+   threads-wait-for-mpi  4 threads that work 5 ms in a region, then one sums up 16 MB over all ranks. Healthy: the others work
+                     meanwhile.
+
+   Rank 0 prints how long that took by its own clock, of short-regions also what EPCC's benchmarks call the overhead of a region. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { THREADS = 4, STEPS = 40 };
+enum { THREADS = 4, STEPS = 40, SHORT = 20000 };
 
 static void work(double milliseconds) {
     struct timespec time = {0, (long)(milliseconds * 1e6)};
@@ -34,6 +40,38 @@ static void openmp_imbalance(int healthy) {
     }
 }
 
+static void spin(double seconds) {
+    for (double end = omp_get_wtime() + seconds; omp_get_wtime() < end;)
+        ;
+}
+
+static void short_regions(int healthy) {
+    int entries = healthy ? SHORT / 100 : SHORT;
+    double each = healthy ? 500e-6 : 5e-6, begun = omp_get_wtime();
+    for (int i = 0; i < entries; i++)
+        spin(each);
+    double alone = omp_get_wtime() - begun;
+    begun = omp_get_wtime();
+    for (int i = 0; i < entries; i++)
+#pragma omp parallel num_threads(2)
+        spin(each);
+    printf("overhead of a region: %.3f us\n", 1e6 * (omp_get_wtime() - begun - alone) / entries);
+}
+
+static void threads_wait_for_mpi(int healthy) {
+    enum { DOUBLES = 2000000 };
+    static double own[DOUBLES], sum[DOUBLES];
+    for (int step = 0; step < STEPS; step++) {
+#pragma omp parallel num_threads(THREADS)
+        if (!healthy || omp_get_thread_num() > 0)
+            work(healthy ? 20.0 / 3 : 5);
+        else
+            MPI_Allreduce(own, sum, DOUBLES, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        if (!healthy)
+            MPI_Allreduce(own, sum, DOUBLES, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -41,12 +79,18 @@ int main(int argc, char **argv) {
     } problems[] = {
         {"serial-code", serial_code},
         {"openmp-imbalance", openmp_imbalance},
+        {"short-regions", short_regions},
+        {"threads-wait-for-mpi", threads_wait_for_mpi},
     };
-    int level;
+    int level, rank;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double begun = MPI_Wtime();
     for (size_t at = 0; at < sizeof problems / sizeof *problems; at++)
         if (argc > 1 && !strcmp(argv[1], problems[at].name))
             problems[at].run(argc > 2 && !strcmp(argv[2], "healthy"));
+    if (rank == 0)
+        printf("by its own clock: %.6f s\n", MPI_Wtime() - begun);
     MPI_Finalize();
     return 0;
 }

@@ -2,7 +2,7 @@
 
 use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, Scaling, Unit};
 
-use crate::answers::scaling::{at_size, number, rounded, term};
+use crate::answers::scaling::{BY_RANKS, at_size, number, rounded, term};
 use crate::document::value::{Amount, InUnit, Value, line, seconds, share};
 
 /// Most sentences of each kind.
@@ -18,6 +18,8 @@ const LEAST_COUNT: f64 = 10.0;
 const SHARE_AT_LEAST: f64 = 0.01;
 /// Smaller growth up to the target is not worth a sentence.
 const GROWTH_AT_LEAST: f64 = 1.5;
+/// Own code that scales worse than this is worth a sentence.
+const GOOD: f64 = 0.9;
 /// With so few sizes there are no laws.
 const SIZES_OF_A_LAW: usize = 5;
 
@@ -26,6 +28,7 @@ pub(crate) fn sentences(of: &Scaling) -> Vec<Value<'_>> {
     sentences.extend(speed(of));
     sentences.extend(processors(of));
     sentences.extend(time(of));
+    sentences.extend(own_code(of));
     sentences.extend(growing(of));
     sentences.extend(bends(of));
     sentences.extend(uneven(of));
@@ -103,6 +106,41 @@ fn time(of: &Scaling) -> Option<Value<'_>> {
         line![", ", row.target_share.map(share), " as predicted ", at_size(of, of.target)]
     });
     Some(line![now, then, how(row, &row.average)])
+}
+
+/// What makes own code scale badly up to the largest size, where processors count.
+fn own_code(of: &Scaling) -> Vec<Value<'_>> {
+    let (Some(first), Some(last)) = (of.sizes.first(), of.sizes.last()) else { return Vec::new() };
+    let parts = last.pop.and_then(|pop| pop.computation_parts);
+    let Some(parts) = parts.filter(|_| of.by == BY_RANKS) else { return Vec::new() };
+    let of_whom = if of.is_weak { "own code of a rank does " } else { "own code does " };
+    let causes = [
+        (
+            parts.instructions,
+            "INSTR",
+            line![of_whom, times(1.0 / parts.instructions), " times the instructions"],
+            "each rank repeats work of the others: share that out, too",
+        ),
+        (
+            parts.ipc,
+            "IPC",
+            line!["own code does ", share(parts.ipc), " of the instructions per cycle"],
+            "ranks of a host may share its memory and caches: see whether fewer on a host are faster",
+        ),
+        (
+            parts.frequency,
+            "FREQ",
+            line!["processors run at ", share(parts.frequency), " of the clock"],
+            "with more busy cores a processor is slower; a limit of power may be the cause",
+        ),
+    ];
+    let is_bad = |(part, ..): &(f64, &str, Value, &str)| *part < GOOD;
+    let said = |(part, name, what, why)| {
+        let compared =
+            line![what, " ", at_size(of, last.size), ", compared to ", at_size(of, first.size)];
+        line![compared, " (", name, " ", share(part), "): ", why]
+    };
+    causes.into_iter().filter(is_bad).map(said).collect()
 }
 
 /// `; it grows as p`.

@@ -9,6 +9,7 @@ mod calls;
 mod collectives;
 mod counters;
 mod messages;
+mod network;
 mod numbers;
 mod openmp;
 mod partners;
@@ -76,6 +77,8 @@ pub(crate) const RULES: &[Rule] = rules! {
     "serial-code": Program, "the OpenMP efficiency (gyan report --openmp)", openmp::serial_code;
     "openmp-imbalance": Program, "the load balance of the threads (gyan report --openmp)",
         openmp::imbalance;
+    "short-regions": Program, "the OpenMP efficiency, and the number of entries (gyan report --openmp)",
+        openmp::short_regions;
     "polling": Program, "the number of these calls", program::polling;
     "first-contact": Run, "the longest call", messages::first_contact;
     "outlier": Program, "the longest call", calls::outlier;
@@ -108,12 +111,16 @@ pub(crate) const RULES: &[Rule] = rules! {
     "algorithm": Run,
         "the time of the function; the number of messages and of bytes that a rank sends for it",
         collectives::algorithm;
+    "threads-wait-for-mpi": Program, "the MPI efficiency of the threads (gyan report --openmp)",
+        openmp::threads_wait_for_mpi;
     "communication": Program, "the communication efficiency", collectives::communication;
     "memory": Program, "the ratio of the largest to the average", messages::memory;
     "memory-bound": Program, "the instructions per cycle outside MPI (gyan report --machine)",
         counters::memory_bound;
     "different-clocks": System, "the cycles a second of each rank (gyan report --machine)",
         counters::different_clocks;
+    "network-retries": System, "the retries of the network (gyan report --machine), and the time in MPI",
+        network::retries_of_network;
     "leak": Program, "objects made, minus objects freed", program::leak;
     "without-dynamic-rules": Run, "the time of the function; the number of messages that it sends",
         settings::without_dynamic_rules;

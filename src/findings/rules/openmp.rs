@@ -3,14 +3,22 @@
 use gyan_results::{OpenMpRegionSummary, OpenMpSummary};
 
 use super::{RuleMatch, percent};
-use crate::findings::account::{Claim, Stake};
+use crate::findings::MUCH_SHARE;
+use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::hybrid::{ThreadSeconds, thread_seconds};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{RunFacts, Time, estimated, exact, taken};
+use crate::findings::run::{RunFacts, START_AND_END, Time, estimated, exact, taken, time_of};
+use crate::words::seconds;
 
 const SHOWN_BY: &str = "gyan report --openmp";
 /// With this part of its threads' time lost to imbalance a region is worth a look, as POP has it.
 const UNEVEN: f64 = 0.2;
+/// So much of a region's time without work is worth a look, too.
+const MUCH_OVERHEAD: f64 = 0.2;
+/// To start and end a region takes up to about 20 us (EPCC's benchmarks: see the page). That is much of a shorter one.
+const SHORT_S: f64 = 100e-6;
+/// What gyan may take of each entry. EPCC's measure of a region of two threads is 0.8 us more with gyan than without.
+const OWN_S: f64 = 1e-6;
 
 /// What all threads know together, where the efficiencies can be trusted.
 fn known<'a>(run: &RunFacts<'a>) -> Option<(&'a OpenMpSummary, ThreadSeconds)> {
@@ -52,6 +60,15 @@ fn at(run: &RunFacts, region: &OpenMpRegionSummary) -> String {
     place.map_or_else(String::new, |place| format!(" at {place}"))
 }
 
+/// ` and 2 more regions`, next to the one that is named.
+fn and_more(regions: usize) -> String {
+    match regions {
+        0 | 1 => String::new(),
+        2 => " and 1 more region".to_owned(),
+        number => format!(" and {} more regions", number - 1),
+    }
+}
+
 pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, all)) = known(run) else { return Vec::new() };
     let lost = |region: &OpenMpRegionSummary| region.lost_to_imbalance_s.sum.as_f64();
@@ -61,13 +78,10 @@ pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
         return Vec::new();
     };
     let (lost_s, most_s) = (uneven().map(lost).sum::<f64>(), lost(most));
-    let others = match uneven().count() {
-        1 => String::new(),
-        number => format!(" and {} more regions", number - 1),
-    };
     let title = format!(
-        "threads wait for the one with the most work in the parallel region{}{others}: {} of the threads' time",
+        "threads wait for the one with the most work in the parallel region{}{}: {} of the threads' time",
         at(run, most),
+        and_more(uneven().count()),
         percent(lost_s / all.capacity)
     );
     let advice = vec![
@@ -83,6 +97,101 @@ pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     ];
     let at_stake = Some(own_code(of, lost_s, time_error_s(uneven())));
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
+}
+
+pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
+    let Some((of, _)) = known(run) else { return Vec::new() };
+    let time_s = |region: &OpenMpRegionSummary| region.time_s.sum.as_f64();
+    let entries = |region: &OpenMpRegionSummary| region.entries.sum.as_f64();
+    // Nobody works meanwhile: it is the time of the whole rank.
+    let overhead_s = |region: &OpenMpRegionSummary| {
+        let busy_s = region.most_work_s.sum.as_f64() + region.in_mpi_s.sum.as_f64();
+        (time_s(region) - busy_s - OWN_S * entries(region)).max(0.0)
+    };
+    let is_short = |region: &&OpenMpRegionSummary| {
+        time_s(region) < SHORT_S * entries(region)
+            && overhead_s(region) >= MUCH_OVERHEAD * time_s(region)
+    };
+    let short = || of.regions.iter().filter(is_short);
+    let most = short().max_by(|one, other| overhead_s(one).total_cmp(&overhead_s(other)));
+    let Some(most) = most else { return Vec::new() };
+    let lost_s: f64 = short().map(overhead_s).sum();
+    let mean_s = |all_s: f64| all_s / entries(most);
+    let title = format!(
+        "to start and end the parallel region{} takes {} of its {}{}: {} of the run",
+        at(run, most),
+        seconds(mean_s(overhead_s(most))),
+        seconds(mean_s(time_s(most))),
+        match short().count() {
+            1 => String::new(),
+            number => format!(", and {} more are as short", number - 1),
+        },
+        percent(run.share(lost_s)),
+    );
+    let advice = vec![
+        say(
+            "put several loops into one parallel region (omp parallel around, omp for within; nowait where the next loop allows it)",
+        ),
+        say("or parallelise an outer loop, or have small loops run on one thread: if(n > 10000)"),
+        command("see how short they are", "gyan report --openmp DIR"),
+    ];
+    let evidence = vec![
+        exact("entries on all ranks", entries(most), "", SHOWN_BY),
+        estimated("time of an entry", mean_s(time_s(most)), "s", SHOWN_BY),
+        estimated("of that to start and end", mean_s(overhead_s(most)), "s", SHOWN_BY),
+    ];
+    let time = Time { seconds: lost_s, error: time_error_s(short()) };
+    let at_stake = Some(Stake::new(Claim::OwnCode, time));
+    vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
+}
+
+pub(super) fn threads_wait_for_mpi(run: &RunFacts) -> Vec<RuleMatch> {
+    let Some((of, all)) = known(run) else { return Vec::new() };
+    let all_in_mpi_s = of.serial_in_mpi_s.sum.as_f64();
+    let in_regions_s: f64 = of.regions.iter().map(|region| region.in_mpi_s.sum.as_f64()).sum();
+    // Nothing can be done while MPI starts.
+    let in_mpi_s = (all_in_mpi_s - run.start_and_end().seconds).max(0.0);
+    let part = if all_in_mpi_s > 0.0 { in_mpi_s / all_in_mpi_s } else { 0.0 };
+    let idle_s = (of.lost_to_mpi_s.sum.as_f64() - in_regions_s - all_in_mpi_s).max(0.0) * part;
+    let names = run.summary.calls.iter().map(|call| call.name.as_str());
+    let others: Vec<&str> = names.filter(|name| !START_AND_END.contains(name)).collect();
+    let (Some(worst), true) = (run.worst(&others), idle_s >= MUCH_SHARE * all.capacity) else {
+        return Vec::new();
+    };
+    let title = format!(
+        "threads have nothing to do while one is in MPI, above all in {}: {} of the threads' time",
+        run.with_place(&worst.name),
+        percent(idle_s / all.capacity)
+    );
+    let advice = vec![
+        say(
+            "start communication early with nonblocking calls, and compute what does not need it before the wait",
+        ),
+        say(
+            "or have one thread communicate in a task while the others compute (MPI_THREAD_SERIALIZED is enough for one at a time)",
+        ),
+        command(
+            "or try more ranks with fewer threads each (OMP_NUM_THREADS), and compare",
+            "gyan diff DIR DIR",
+        ),
+    ];
+    let error = run.summary.in_mpi.as_ref().and_then(|of| of.time_error_s);
+    let evidence = vec![
+        exact("threads of a rank", of.threads.avg, "", SHOWN_BY),
+        taken(
+            "time in MPI outside of parallel regions",
+            Time { seconds: in_mpi_s, error },
+            SHOWN_BY,
+        ),
+        estimated("threads' time that it leaves idle", idle_s, "s", SHOWN_BY),
+        taken(&format!("time in {}", worst.name), time_of(worst), "gyan report"),
+    ];
+    // Threads that share all work meanwhile gain no more than there is work.
+    let gained_s = idle_s.min(all.useful) / of.threads.avg;
+    let time = Time { seconds: gained_s, error };
+    let at_stake = Some(run.stake(&others, Cause::Any, time));
+    let functions = vec![worst.name.clone()];
+    vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
 /// The standard error of the time of regions.

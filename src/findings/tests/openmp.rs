@@ -88,7 +88,7 @@ impl Team {
         let in_mpi_s: f64 =
             self.threads[0].iter().filter(|of| of.2 == Doing::InMpi).map(length).sum();
         let wait_s = whole_s - self.now + in_mpi_s;
-        let profile = rank(number, size, whole_s, &[call("MPI_Barrier", 10, wait_s)]);
+        let profile = rank(number, size, whole_s, &[call("MPI_Allreduce", 10, wait_s)]);
         with(profile, "openmp", self.openmp)
     }
 }
@@ -195,6 +195,65 @@ fn a_region_with_uneven_threads_is_found() {
     close(Some(finding.evidence[1].value), 12.0 / 32.0);
     let healthy = found(&two(0.0, 1.0, &[5.0; 4], 0.0));
     assert!(healthy.iter().all(|of| of.id != "openmp-imbalance"), "{healthy:#?}");
+}
+
+/// The same with so many entries of the region on each rank.
+fn entered(mut ranks: Vec<Value>, entries: u32) -> Vec<Value> {
+    for rank in &mut ranks {
+        rank["openmp"]["regions"][0]["entries"] = json!(entries);
+    }
+    ranks
+}
+
+#[test]
+fn a_region_that_is_mostly_its_own_start_and_end_is_found() {
+    let has = |ranks: &[Value]| found(ranks).iter().any(|of| of.id == "short-regions");
+    // Of 10 s, 3 s are spent in 100,001 starts and ends, of which gyan may have taken 0.1 s.
+    let short = |more_s: f64| two(0.0, 0.0, &[10.0 - more_s; 4], more_s);
+    let findings = found(&entered(short(3.0), 100_001));
+    let finding = one(&findings, "short-regions");
+    close(finding.at_stake_s, 2.0 * 2.9);
+    close(Some(finding.evidence[1].value), 100e-6);
+    close(Some(finding.evidence[2].value), 29e-6);
+    assert!(finding.title.contains("29.0 µs of its 100 µs: 29 %"), "{}", finding.title);
+    // Of 100 us it is no short one, nor where less than a fifth goes to start and end.
+    assert!(!has(&entered(short(3.0), 100_000)));
+    assert!(has(&entered(short(2.21), 200_000)) && !has(&entered(short(2.19), 200_000)));
+    // Time in MPI is not that of the region.
+    let mut in_mpi = entered(short(3.0), 200_000);
+    for rank in &mut in_mpi {
+        rank["openmp"]["regions"][0]["in_mpi_s"] = json!(0.81);
+    }
+    assert!(!has(&in_mpi));
+}
+
+#[test]
+fn threads_that_are_idle_while_one_is_in_mpi_are_found() {
+    let of = |work_s: f64, in_mpi_s: f64| found(&two(0.0, in_mpi_s, &[work_s; 4], 0.0));
+    // Of 4 s in MPI, 6 s of work for each of 4 threads: three could work meanwhile, so that 7 s would do.
+    let findings = of(6.0, 4.0);
+    let finding = one(&findings, "threads-wait-for-mpi");
+    close(finding.at_stake_s, 2.0 * 3.0);
+    close(Some(finding.evidence[2].value), 2.0 * 12.0);
+    assert_eq!(finding.functions, ["MPI_Allreduce"]);
+    assert!(
+        finding.title.ends_with("MPI_Allreduce: 30 % of the threads' time"),
+        "{}",
+        finding.title
+    );
+    // There is no more to gain than there is work.
+    let finding_of_little = of(2.0, 8.0);
+    close(one(&finding_of_little, "threads-wait-for-mpi").at_stake_s, 2.0 * 2.0);
+    // Three of four threads are idle for 5 % of the time.
+    let has =
+        |findings: &[super::Finding]| findings.iter().any(|of| of.id == "threads-wait-for-mpi");
+    assert!(has(&of(9.33, 0.67)) && !has(&of(9.34, 0.66)));
+    // Of the 4 s, MPI takes 3.4 s to start.
+    let mut slow_start = two(0.0, 4.0, &[6.0; 4], 0.0);
+    for rank in &mut slow_start {
+        rank["calls"] = json!([call("MPI_Allreduce", 10, 0.6), call("MPI_Init", 1, 3.4)]);
+    }
+    assert!(!has(&found(&slow_start)));
 }
 
 #[test]

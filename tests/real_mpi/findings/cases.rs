@@ -34,6 +34,8 @@ const FOUR: Start =
     Start { ranks: Ranks::Are(4), environment: &[("GYAN_BUDGET", "none")], ..start(MPICH_PVARS) };
 
 const OPENMP: Start = Start { is_openmp: true, ..start(MPICH4) };
+/// Threads sleep between regions: they take no processor from the ranks, and take long to start.
+const PASSIVE: Start = Start { environment: &[("OMP_WAIT_POLICY", "passive")], ..OPENMP };
 
 const WAIT: Witness =
     Witness { name: "wait for a processor, all ranks", of: of::wait_for_processors, is: Seconds };
@@ -156,6 +158,36 @@ pub(super) const CASES: &[Case] = &[
             },
         )],
         ..Case::of("openmp-imbalance", OPENMP)
+    },
+    Case {
+        evidence: &[
+            ("entries on all ranks", 20_000.0, 20_000.0),
+            ("time of an entry", 5e-6, 100e-6),
+        ],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "OpenMP efficiency",
+                of: |summary| Some(of::hybrid(summary)?.openmp),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("short-regions", Start { ranks: Ranks::Are(1), ..PASSIVE })
+    },
+    Case {
+        functions: &["MPI_Allreduce"],
+        evidence: &[("threads of a rank", 4.0, 4.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "MPI efficiency of threads",
+                of: |summary| Some(of::hybrid(summary)?.mpi),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("threads-wait-for-mpi", PASSIVE)
     },
     Case {
         functions: &["MPI_Alltoallv"],
@@ -520,6 +552,14 @@ pub(super) const CASES: &[Case] = &[
         )],
         functions: &["MPI_Win_lock"],
         ..Case::of("long-locks", start(OPENMPI4))
+    },
+    Case {
+        evidence: &[
+            ("packets sent again", 50.0, f64::INFINITY),
+            ("packets sent", 2000.0, f64::INFINITY),
+        ],
+        twins: &[(Healthy, Gone, EXCHANGING)],
+        ..Case::of("network-retries", TCP)
     },
     Case {
         functions: &["MPI_Bcast"],

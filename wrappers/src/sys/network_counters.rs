@@ -1,7 +1,8 @@
 //! What did the network interfaces of this host have to do? Read from the counters of the kernel before and after.
 //!
 //! InfiniBand and RDMA over Ethernet: ABI/stable/sysfs-class-infiniband of the kernel, and the `hw_counters` of the drivers.
-//! Slingshot: the telemetry of its driver. Ethernet: ABI/testing/sysfs-class-net-statistics. TCP: `/proc/net/snmp` (RFC 4022).
+//! Slingshot: the telemetry of its driver. Ethernet: ABI/testing/sysfs-class-net-statistics. TCP: `/proc/net/snmp` (RFC 4022)
+//! and `/proc/net/netstat`.
 //!
 //! `root` contains `proc` and `sys`: `/`, or a tree that a test has made.
 
@@ -13,7 +14,8 @@ use gyan_results::{NetworkCount, NetworkCountKind};
 
 use super::topology::{names, text};
 use NetworkCountKind::{
-    Congestion, Drops, Errors, ReceivedBytes, ReceivedPackets, Retries, SentBytes, SentPackets,
+    Congestion, Drops, Errors, NeedlessRetries, ReceivedBytes, ReceivedPackets, Retries, SentBytes,
+    SentPackets,
 };
 
 /// Files in `ports/N/counters` and `ports/N/hw_counters`, and what they count.
@@ -69,6 +71,8 @@ const INTERFACE: &[(&str, NetworkCountKind)] = &[
 /// Numbers in `/proc/net/snmp`.
 const TCP: &[(&str, NetworkCountKind)] =
     &[("OutSegs", SentPackets), ("InSegs", ReceivedPackets), ("RetransSegs", Retries)];
+/// Numbers in `/proc/net/netstat`: segments that a receiver had before (RFC 2883).
+const TCP_MORE: &[(&str, NetworkCountKind)] = &[("TCPDSACKRecv", NeedlessRetries)];
 
 /// The counters of a host, as they were at the beginning.
 pub(crate) struct NetworkMeter {
@@ -105,7 +109,8 @@ fn all(root: &Path) -> Vec<NetworkCount> {
         read(&device, &place, SLINGSHOT, &mut counts);
     }
     interfaces(&root.join("sys/class/net"), &mut counts);
-    tcp(&root.join("proc/net/snmp"), &mut counts);
+    tcp(&root.join("proc/net/snmp"), "Tcp:", TCP, &mut counts);
+    tcp(&root.join("proc/net/netstat"), "TcpExt:", TCP_MORE, &mut counts);
     counts
 }
 
@@ -154,14 +159,14 @@ fn interfaces(class: &Path, counts: &mut Vec<NetworkCount>) {
     }
 }
 
-/// Two lines: the names, and the numbers.
-fn tcp(file: &Path, counts: &mut Vec<NetworkCount>) {
+/// Two lines that begin with `of`: the names, and the numbers.
+fn tcp(file: &Path, of: &str, known: &[(&str, NetworkCountKind)], counts: &mut Vec<NetworkCount>) {
     let text = text(file).unwrap_or_default();
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(of));
     let (Some(names), Some(numbers)) = (lines.next(), lines.next()) else { return };
     let numbers = names.split_ascii_whitespace().zip(numbers.split_ascii_whitespace());
     counts.extend(numbers.filter_map(|(name, number)| {
-        let (_, kind) = TCP.iter().find(|(known, _)| *known == name)?;
+        let (_, kind) = known.iter().find(|(known, _)| *known == name)?;
         Some(count("TCP", name, *kind, number.parse().ok()?))
     }));
 }
@@ -191,6 +196,10 @@ mod tests {
                 "proc/net/snmp".to_owned(),
                 "Tcp: MaxConn OutSegs RetransSegs InErrs\nTcp: -1 100 5 0\nUdp: InDatagrams\nUdp: 4\n",
             ),
+            (
+                "proc/net/netstat".to_owned(),
+                "TcpExt: Pruned TCPDSACKRecv\nTcpExt: 0 4\nIpExt: InOctets\nIpExt: 1\n",
+            ),
         ]);
         let meter = NetworkMeter::begin(root.path());
         assert_eq!(meter.counts(), []);
@@ -204,6 +213,7 @@ mod tests {
         set(&format!("{ETH0}/tx_bytes"), "40\n");
         set("sys/class/net/lo/statistics/tx_bytes", "40\n");
         set("proc/net/snmp", "Tcp: MaxConn OutSegs RetransSegs InErrs\nTcp: -1 110 8 0\n");
+        set("proc/net/netstat", "TcpExt: Pruned TCPDSACKRecv\nTcpExt: 0 6\n");
         let expected = [
             count("mlx5_0", "port_xmit_data", SentBytes, 2000),
             count("mlx5_0", "port_xmit_wait", Congestion, 2),
@@ -212,6 +222,7 @@ mod tests {
             count("eth0", "tx_bytes", SentBytes, 30),
             count("TCP", "OutSegs", SentPackets, 10),
             count("TCP", "RetransSegs", Retries, 3),
+            count("TCP", "TCPDSACKRecv", NeedlessRetries, 2),
         ];
         assert_eq!(meter.counts(), expected);
     }
