@@ -136,7 +136,7 @@ impl Keeper {
 
     /// Whether there is one.
     pub(crate) fn is_there(&self) -> bool {
-        self.socket.is_some()
+        self.socket.as_ref().is_some_and(|socket| !socket.is_closed())
     }
 
     /// Why there is no keeper, where the user cannot know.

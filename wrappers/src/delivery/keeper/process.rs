@@ -38,7 +38,6 @@ use super::timeline;
 use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::cgroups;
-use crate::sys::energy::EnergyMeter;
 use crate::sys::file_system;
 use crate::sys::sigmask;
 
@@ -408,12 +407,9 @@ impl KeeperProcess {
             let keeper = Arc::clone(self);
             // Without it only a long run counts too little.
             _ = start(move || {
-                let mut meter = EnergyMeter::begin(Path::new("/"));
                 loop {
                     if let Some(memory) = &*held(&keeper.energy) {
-                        _ = memory.catch_up(&mut meter);
-                        meter.read();
-                        _ = memory.write(&meter);
+                        _ = memory.note(Path::new("/"));
                     }
                     thread::sleep(energy::APART);
                 }
