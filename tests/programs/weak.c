@@ -17,10 +17,24 @@ int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Da
 #pragma weak MPI_Buffer_flush
 #pragma weak MPI_Type_get_value_index
 
+/* Those of other libraries, which gyan has, too. */
+extern int PetscLogStageRegister(), PetscLogStagePush(), PetscLogStagePop(),
+    kokkosp_push_profile_region(), InitializeInjectionNvtx2(), __itt_api_init(), ompt_start_tool();
+#pragma weak PetscLogStageRegister
+#pragma weak PetscLogStagePush
+#pragma weak PetscLogStagePop
+#pragma weak kokkosp_push_profile_region
+#pragma weak InitializeInjectionNvtx2
+#pragma weak __itt_api_init
+#pragma weak ompt_start_tool
+
 #define NAMES(row)                                                                                \
     row(MPI_Isendrecv_c) row(MPI_Isendrecv_replace) row(MPI_Recv_c) row(MPI_Precv_init)            \
     row(MPI_Info_get_string) row(MPI_Status_get_source) row(MPI_Session_init)                      \
-    row(MPI_Buffer_flush) row(MPI_Type_get_value_index)
+    row(MPI_Buffer_flush) row(MPI_Type_get_value_index)                                        \
+    row(PetscLogStageRegister) row(PetscLogStagePush) row(PetscLogStagePop)                        \
+    row(kokkosp_push_profile_region) row(InitializeInjectionNvtx2) row(__itt_api_init)             \
+    row(ompt_start_tool)
 
 #if MPI_VERSION < 4
 extern int MPI_Isendrecv_c(), MPI_Isendrecv_replace(), MPI_Recv_c(), MPI_Precv_init(),

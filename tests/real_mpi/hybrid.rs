@@ -6,7 +6,7 @@ use std::process::Command;
 use gyan_results::{OpenMp, OpenMpRegion};
 
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Profiled, in_some_try, libgyan, python_with, run, target,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, in_some_try, libgyan, python_with, root, run, target,
 };
 
 /// How far gyan may be from the truth, as a part of what the threads had.
@@ -181,6 +181,24 @@ fn nothing_is_asked_where_gyan_is_not_to_know_and_another_tool_goes_first() {
                 "{settings:?}: {said}"
             );
         }
+    }
+}
+
+#[test]
+fn regions_are_seen_though_python_loads_mpi_after_openmp() {
+    if llvm().is_none() {
+        return;
+    }
+    let script = root().join("tests/programs/openmp_library.py");
+    for mpi in BED.into_iter().filter(|mpi| ["openmpi4", "mpich4"].contains(&mpi.name)) {
+        let library = mpi.preloadable("openmp_library", &["-fopenmp"]);
+        let words = [&script, &library].map(|path| path.to_str().unwrap());
+        let run = Profiled::preloaded(mpi, 1, Path::new("python-mpi4py"), &words, &[TWO_THREADS]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let found = run.profiles().remove(0).openmp.expect("an OpenMP runtime that tells");
+        let regions: Vec<(u64, u64)> =
+            found.regions.iter().map(|region| (region.entries, region.threads)).collect();
+        assert_eq!(regions, [(7, 2)], "{mpi:?} {found:?}");
     }
 }
 

@@ -104,10 +104,16 @@ fn own() -> impl Iterator<Item = (String, OsString)> {
 
 /// Whether this process may be rank 0, according to the launcher.
 pub(crate) fn may_be_first_rank() -> bool {
-    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
-        .into_iter()
-        .find_map(launcher)
-        .is_none_or(|rank| rank == "0")
+    rank_of_launcher().is_none_or(|rank| rank == "0")
+}
+
+/// Whether a launcher started this process as a rank.
+pub(crate) fn is_launched() -> bool {
+    rank_of_launcher().is_some()
+}
+
+fn rank_of_launcher() -> Option<String> {
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"].into_iter().find_map(launcher)
 }
 
 /// The names of all environment variables that are text.

@@ -1,7 +1,7 @@
 //! The function by which an OpenMP runtime asks for a tool, and the callbacks by which it tells what it does.
 //!
 //! The runtime may ask long before `MPI_Init`, or after it. It is told nothing where gyan has nothing to do: without MPI in the
-//! process, with gyan off, in a job that a site records, with another tool.
+//! process and without a launcher, with gyan off, in a job that a site records, with another tool.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -52,8 +52,9 @@ extern "C-unwind" fn ompt_start_tool(
 
 /// Whether there is a profile for what a runtime tells.
 fn is_wanted() -> bool {
-    let has_mpi = symbols::next(c"MPI_Init").is_some();
-    has_mpi && !config::names_openmp_tools() && {
+    // Python may load MPI after a library that uses OpenMP.
+    let may_have_mpi = config::is_launched() || symbols::next(c"MPI_Init").is_some();
+    may_have_mpi && !config::names_openmp_tools() && {
         let config = Config::from_env();
         config.on && config.openmp && config.site.is_none() && !symbols::is_behind_another_gyan()
     }

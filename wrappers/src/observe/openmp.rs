@@ -17,8 +17,8 @@ use crate::calls::sites::Places;
 use crate::sys::alloc;
 use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
-use crate::sys::elf_objects;
 use crate::sys::later::Later;
+use crate::sys::resources::openmp_runtimes;
 use crate::sys::tls::thread_cells;
 
 /// Regions that are kept apart; the last row is for all others.
@@ -495,13 +495,8 @@ pub(crate) fn described(elapsed_s: f64, in_mpi: f64) -> Option<OpenMp> {
 
 /// What would give more, where the program has an OpenMP runtime that tells nothing.
 pub(crate) fn advice() -> Option<String> {
-    let mut is_silent = false;
-    if RUNTIME.get().is_none() {
-        elf_objects::each(&mut |object| {
-            let path = object.name.to_string_lossy();
-            is_silent |= path.rsplit('/').next().is_some_and(|file| file.starts_with("libgomp.so"));
-        });
-    }
+    let is_silent = RUNTIME.get().is_none()
+        && openmp_runtimes().iter().any(|of| of.name == "libgomp" && !of.is_of_package);
     is_silent.then(|| {
         "GCC's OpenMP runtime (libgomp) tells tools nothing of parallel regions: link the program with LLVM's \
          (-lomp in place of -lgomp) to see them"

@@ -254,7 +254,7 @@ impl Beginning {
             None => Run {
                 // Without a world one cannot ask for a parent.
                 job: Job::of_this_process(&config, is_world && library.is_spawned(), self.begun),
-                surroundings: Surroundings::new(self.usage, config.machine),
+                surroundings: Surroundings::new(self.usage, config.machine, config.site.is_none()),
                 config,
                 library,
                 begun: self.begun,

@@ -87,26 +87,19 @@ impl Run {
     fn begin_keeper(&mut self, timeline: Option<TimelineMemory>) {
         let Config { keeper: wanted, crashes, write_timeout, .. } = self.config;
         let statics = now::statics(&self.library);
-        let keeper =
+        let mut keeper =
             Keeper::begin(&self.job, self.rank, statics, wanted, crashes, timeline, write_timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
-        if self.counts_host() {
-            keeper.count_host();
+        if let Some(memory) = self.surroundings.energy_memory() {
+            keeper.note_energy(memory);
         }
         self.snapshots.keeper = Some(keeper);
     }
 
-    /// Whether this rank has the keeper count what the host does. A record of a site has no place for it.
-    fn counts_host(&self) -> bool {
-        self.config.site.is_none() && self.surroundings.describes_machine()
-    }
-
     /// What the host counted.
     pub(super) fn host_counters(&mut self) -> Option<HostCounters> {
-        if !self.counts_host() {
-            return None;
-        }
-        self.snapshots.keeper.as_mut()?.host_counters()
+        let has_keeper = self.snapshots.keeper.as_ref().is_some_and(Keeper::is_there);
+        self.surroundings.host_counters(has_keeper)
     }
 
     /// The keeper, in a run of which the site gets a record; none if the run is too short for that so far, or there can be no

@@ -7,29 +7,71 @@
 #![forbid(unsafe_code)]
 
 use std::path::Path;
+use std::time::Instant;
 
-use gyan_results::{Counters, CountsInMpi, Machine, Resources};
+use gyan_results::{Counters, CountsInMpi, HostCounters, Machine, Resources};
 
 use crate::delivery::job;
+use crate::delivery::keeper::{ENERGY_APART, EnergyMemory};
 use crate::mpi::libraries::transports;
 use crate::sys::clock;
 use crate::sys::counters::{self, Total};
+use crate::sys::energy::EnergyMeter;
+use crate::sys::network_counters::NetworkMeter;
 use crate::sys::resources::{Allowed, Usage};
 use crate::sys::topology;
 
 pub(super) struct Surroundings {
     /// Only on the first rank of the host, unless the user disabled it.
     machine: Option<Machine>,
+    /// Only where the machine is described, and never for the record of a site, which has no place for it.
+    host_meter: Option<HostMeter>,
     allowed: Allowed,
+}
+
+/// What the host counts from the moment at which this is made.
+struct HostMeter {
+    began: Instant,
+    energy: EnergyMeter,
+    /// Of counters that go around: what the keeper saw of them.
+    memory: Option<EnergyMemory>,
+    network: NetworkMeter,
+}
+
+impl HostMeter {
+    fn begin(root: &Path) -> HostMeter {
+        let energy = EnergyMeter::begin(root);
+        let memory = if energy.wraps() { EnergyMemory::begin(&energy).ok() } else { None };
+        HostMeter { began: Instant::now(), energy, memory, network: NetworkMeter::begin(root) }
+    }
+
+    /// `has_keeper`: whether there was one, who saw counters that went around.
+    fn counted(&mut self, has_keeper: bool) -> HostCounters {
+        let elapsed = self.began.elapsed();
+        let caught_up =
+            self.memory.as_ref().is_some_and(|memory| memory.catch_up(&mut self.energy).is_ok());
+        self.energy.read();
+        let is_known = !self.energy.wraps() || has_keeper && caught_up || elapsed < ENERGY_APART;
+        let unseen = "without a keeper nobody saw whether the counters went around".to_owned();
+        let (energy, no_energy) = if is_known {
+            (self.energy.energy(), self.energy.why_none.clone())
+        } else {
+            (Vec::new(), Some(unseen))
+        };
+        let network = self.network.counts();
+        HostCounters { counted_s: elapsed.as_secs_f64(), energy, no_energy, network }
+    }
 }
 
 impl Surroundings {
     /// `start`: what the process had used before MPI was initialised. `wants_machine`: whether the user wants
-    /// the host in the profile.
-    pub(super) fn new(start: Usage, wants_machine: bool) -> Surroundings {
+    /// the host in the profile. `counts`: whether it has a place for what that counts.
+    pub(super) fn new(start: Usage, wants_machine: bool, counts: bool) -> Surroundings {
+        let describes_machine = wants_machine && job::speaks_for_node();
+        let root = Path::new("/");
         let mut surroundings = Surroundings {
-            machine: (wants_machine && job::speaks_for_node())
-                .then(|| topology::machine(Path::new("/"))),
+            machine: describes_machine.then(|| topology::machine(root)),
+            host_meter: (describes_machine && counts).then(|| HostMeter::begin(root)),
             allowed: Allowed::new(start),
         };
         surroundings.look_at_transports();
@@ -45,8 +87,14 @@ impl Surroundings {
         }
     }
 
-    pub(super) fn describes_machine(&self) -> bool {
-        self.machine.is_some()
+    /// The memory in which the keeper is to note how far counters of energy come, if they can go around.
+    pub(super) fn energy_memory(&self) -> Option<EnergyMemory> {
+        self.host_meter.as_ref()?.memory.as_ref()?.try_clone().ok()
+    }
+
+    /// What the host counted so far.
+    pub(super) fn host_counters(&mut self, has_keeper: bool) -> Option<HostCounters> {
+        self.host_meter.as_mut().map(|meter| meter.counted(has_keeper))
     }
 
     pub(super) fn machine(&self) -> Option<Machine> {

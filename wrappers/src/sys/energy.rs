@@ -33,8 +33,10 @@ struct EnergyCounter {
     step_j: f64,
     /// After this many steps it begins again at 0; none if it never does.
     range: Option<u64>,
-    last: u64,
-    steps: u64,
+    /// What it said at the beginning.
+    begun: u64,
+    /// How far it has come: what it said last, and the range for each time that it went around.
+    reached: u64,
 }
 
 impl EnergyMeter {
@@ -58,12 +60,24 @@ impl EnergyMeter {
         self.counters.iter_mut().for_each(EnergyCounter::read);
     }
 
+    /// How far each counter has come, up to the last reading.
+    pub(crate) fn reached(&self) -> impl Iterator<Item = u64> {
+        self.counters.iter().map(|counter| counter.reached)
+    }
+
+    /// Another meter of this host, which began with what this one has reached, saw the counters come this far.
+    pub(crate) fn catch_up(&mut self, reached: impl IntoIterator<Item = u64>) {
+        for (counter, reached) in self.counters.iter_mut().zip(reached) {
+            counter.reached = counter.reached.max(reached);
+        }
+    }
+
     /// What they counted up to the last reading.
     pub(crate) fn energy(&self) -> Vec<PartEnergy> {
         let of = |counter: &EnergyCounter| PartEnergy {
             part: counter.part.clone(),
             kind: counter.kind,
-            energy_j: counter.steps as f64 * counter.step_j,
+            energy_j: (counter.reached - counter.begun) as f64 * counter.step_j,
         };
         self.counters.iter().map(of).collect()
     }
@@ -78,21 +92,21 @@ impl EnergyCounter {
         step_j: f64,
         range: Option<u64>,
     ) -> Option<EnergyCounter> {
-        let last = first_number(&file)?;
-        Some(EnergyCounter { file, part, kind, step_j, range, last, steps: 0 })
+        let begun = first_number(&file)?;
+        Some(EnergyCounter { file, part, kind, step_j, range, begun, reached: begun })
     }
 
     fn read(&mut self) {
         let Some(now) = first_number(&self.file) else { return };
-        let steps = match (now.checked_sub(self.last), self.range) {
+        let last = self.range.map_or(self.reached, |range| self.reached % range.max(1));
+        let steps = match (now.checked_sub(last), self.range) {
             (Some(steps), _) => steps,
             // It went once around.
-            (None, Some(range)) => range.saturating_sub(self.last).saturating_add(now),
+            (None, Some(range)) => range.saturating_sub(last).saturating_add(now),
             // It was set back.
             (None, None) => 0,
         };
-        self.last = now;
-        self.steps = self.steps.saturating_add(steps);
+        self.reached = self.reached.saturating_add(steps);
     }
 }
 

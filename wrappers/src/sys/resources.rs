@@ -88,7 +88,7 @@ impl Allowed {
         let (Allowed { processors, cgroup, num_threads, start }, now) = (self, Usage::now());
         let elapsed_s = (now.at - start.at).as_secs_f64();
         let running_s = now.user_s - start.user_s + now.system_s - start.system_s;
-        let openmp = openmp_runtime();
+        let openmp = openmp_runtimes().into_iter().next().map(|runtime| runtime.name);
         Resources {
             processors: processors.clone(),
             cgroup: cgroup.clone(),
@@ -121,15 +121,28 @@ fn microseconds(seconds: f64) -> f64 {
     (seconds.max(0.0) * 1e6).round() / 1e6
 }
 
-/// The first loaded library that is an OpenMP runtime.
-fn openmp_runtime() -> Option<String> {
-    let mut runtime = None;
+/// An OpenMP runtime that is loaded.
+pub(crate) struct LoadedOpenMp {
+    /// Such as `libgomp`.
+    pub(crate) name: String,
+    /// A package of Python brought it along, so that no linker can replace it.
+    pub(crate) is_of_package: bool,
+}
+
+/// All of them, in the loader's order.
+pub(crate) fn openmp_runtimes() -> Vec<LoadedOpenMp> {
+    let mut runtimes = Vec::new();
     elf_objects::each(&mut |object| {
         let file = object.name.to_string_lossy();
         let name = elf_objects::library(&file).filter(|name| OPENMP_RUNTIMES.contains(name));
-        runtime = runtime.take().or(name.map(|name| format!("lib{name}")));
+        runtimes.extend(name.map(|name| {
+            let name = format!("lib{name}");
+            // Packages add a hash to the name of the file.
+            let is_of_package = !file.contains(&format!("/{name}.so"));
+            LoadedOpenMp { name, is_of_package }
+        }));
     });
-    runtime
+    runtimes
 }
 
 /// The processors that a thread of this process may run on: the calling one for 0.

@@ -51,10 +51,8 @@ pub(super) enum ToKeeper {
     Summary { place: RunPlace, directory: PathAsBytes },
     /// Write the record that the site gets of the job, whose summary follows. There is no answer.
     Record,
-    /// Count from now on what the host counts. There is no answer.
-    CountHost,
-    /// Say what the host counted since then, as JSON in a text.
-    HostCounters,
+    /// Note from now on how far the counters of energy come, in the memory that comes with it, replacing an earlier one.
+    Energy,
     /// No profile will come: the ranks reduced them themselves.
     Done,
     /// The rank no longer waits, and has written its profile to this file, which can be removed once the

@@ -6,7 +6,7 @@
 //! profile itself, and nothing is known of it before.
 
 mod crash;
-mod host;
+mod energy;
 mod messages;
 mod metrics;
 mod process;
@@ -19,16 +19,18 @@ mod timeline;
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gyan_results::{HostCounters, Overhead, RankProfile, Summary, rank_file_name, write_rank};
+use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::mpi::libraries::crash_handlers;
 use crate::sys::sigmask;
 use crash::CrashMemory;
+pub(crate) use energy::{APART as ENERGY_APART, EnergyMemory};
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
 pub(crate) use messages::{LookAtRank, Statics};
 use metrics::MetricsPlace;
@@ -53,6 +55,8 @@ pub(crate) struct Keeper {
     crash: Option<CrashMemory>,
     /// None while calls are not recorded.
     timeline: Option<TimelineMemory>,
+    /// None while no counter of energy can go around.
+    energy: Option<EnergyMemory>,
     timeout: Duration,
     /// Alternatives for a profile that cannot be written to its place: the first that works.
     elsewhere: Vec<Elsewhere>,
@@ -106,6 +110,7 @@ impl Keeper {
             records,
             crash,
             timeline,
+            energy: None,
             timeout,
             elsewhere,
         };
@@ -129,6 +134,11 @@ impl Keeper {
         self.socket.is_some() && (live.is_some() || metrics.is_some() || record.is_some())
     }
 
+    /// Whether there is one.
+    pub(crate) fn is_there(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| !socket.is_closed())
+    }
+
     /// Why there is no keeper, where the user cannot know.
     pub(crate) fn why_none(&self) -> Option<&'static str> {
         (self.wanted && self.socket.is_none() && spawn::takes_orphans()).then_some(
@@ -150,6 +160,7 @@ impl Keeper {
             self.socket = Some(socket);
             self.send_crash();
             self.send_timeline();
+            self.send_energy();
         }
     }
 
@@ -238,26 +249,16 @@ impl Keeper {
             .and_then(|()| socket.send_text(&text, until));
     }
 
-    /// Has what the host counts counted from now on.
-    pub(crate) fn count_host(&self) {
-        if let Some(socket) = &self.socket {
-            let _ = socket.send(&ToKeeper::CountHost, None, Instant::now() + TELLING);
-        }
+    /// Has the keeper note in `memory` how far the counters of energy come.
+    pub(crate) fn note_energy(&mut self, memory: EnergyMemory) {
+        self.energy = Some(memory);
+        self.send_energy();
     }
 
-    /// What the host counted since then; none without a keeper.
-    pub(crate) fn host_counters(&mut self) -> Option<HostCounters> {
-        let until = Instant::now() + TELLING;
-        let socket = self.socket.as_ref()?;
-        let counted = socket
-            .send(&ToKeeper::HostCounters, None, until)
-            .and_then(|()| socket.receive_text(None, Some(until)));
-        let Ok(text) = counted else {
-            // A late answer would be taken for that to the next question.
-            self.socket = None;
-            return None;
-        };
-        serde_json::from_slice(&text?).ok()?
+    fn send_energy(&self) {
+        if let (Some(socket), Some(EnergyMemory(file))) = (&self.socket, &self.energy) {
+            let _ = socket.send(&ToKeeper::Energy, Some(file.as_fd()), Instant::now() + TELLING);
+        }
     }
 
     /// The rank no longer needs the keeper: its profile is written, or will not be.

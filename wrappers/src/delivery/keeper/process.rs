@@ -26,7 +26,7 @@ use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
-use super::host::{self, HostMeter};
+use super::energy::{self, EnergyMemory};
 use super::messages::{FromKeeper, LookAtRank, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::metrics::{self, MetricsFiles, RankMetrics};
 use super::ranks::{Rank, RankStage, now_ms};
@@ -149,8 +149,10 @@ struct KeeperProcess {
     metrics: Mutex<MetricsFiles>,
     /// For the thread that writes them: only if somebody wants them.
     begins_metrics: Once,
-    /// Only if somebody wants it; locked while it reads.
-    host_meter: Mutex<Option<HostMeter>>,
+    /// Of the first rank of the host, if it counts energy by counters that go around.
+    energy: Mutex<Option<EnergyMemory>>,
+    /// For the thread that reads these.
+    begins_energy: Once,
 }
 
 #[derive(Default)]
@@ -221,7 +223,8 @@ fn serve_all(listening: &OwnedFd, look: &'static dyn LookAtRank) {
         files: Mutex::default(),
         metrics: Mutex::default(),
         begins_metrics: Once::new(),
-        host_meter: Mutex::default(),
+        energy: Mutex::default(),
+        begins_energy: Once::new(),
     });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
@@ -352,14 +355,10 @@ impl KeeperProcess {
                 }
                 return Some(());
             }
-            ToKeeper::CountHost => {
-                self.count_host();
+            ToKeeper::Energy => {
+                *held(&self.energy) = file.map(EnergyMemory);
+                self.begin_energy();
                 return Some(());
-            }
-            ToKeeper::HostCounters => {
-                let counted = held(&self.host_meter).as_mut().map(HostMeter::counted);
-                let text = serde_json::to_vec(&counted).ok()?;
-                return socket.send_text(&text, Instant::now() + ANSWERS).ok();
             }
             ToKeeper::Done => {
                 self.is_done(rank);
@@ -402,26 +401,20 @@ impl KeeperProcess {
         Some(())
     }
 
-    /// Begins to count what the host does, unless another rank has asked for it.
-    fn count_host(self: &Arc<Self>) {
-        let mut meter = held(&self.host_meter);
-        if meter.is_some() {
-            return;
-        }
-        let began = HostMeter::begin(Path::new("/"));
-        if began.wraps() {
-            let reader = Arc::clone(self);
+    /// Begins to note how far the counters of energy come.
+    fn begin_energy(self: &Arc<Self>) {
+        self.begins_energy.call_once(|| {
+            let keeper = Arc::clone(self);
             // Without it only a long run counts too little.
             _ = start(move || {
                 loop {
-                    thread::sleep(host::APART);
-                    if let Some(meter) = held(&reader.host_meter).as_mut() {
-                        meter.read();
+                    if let Some(memory) = &*held(&keeper.energy) {
+                        _ = memory.note(Path::new("/"));
                     }
+                    thread::sleep(energy::APART);
                 }
             });
-        }
-        *meter = Some(began);
+        });
     }
 
     /// Once a rank needs none: nothing of the last one stays behind.
