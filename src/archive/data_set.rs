@@ -14,6 +14,7 @@ use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use strum::VariantArray;
 
 use super::store::{Store, StoredFile};
 use super::tables::{
@@ -35,8 +36,8 @@ const REPLACES: &str = "gyan.replaces";
 /// What the name of such a file begins with.
 const COMPACT: &str = "compact-";
 
-/// A table of an archive.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// The tables of an archive, in the order in which they are written.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, VariantArray)]
 pub(crate) enum ArchiveTable {
     Functions,
     Findings,
@@ -46,15 +47,6 @@ pub(crate) enum ArchiveTable {
 }
 
 impl ArchiveTable {
-    /// In the order in which they are written.
-    pub(crate) const ALL: [ArchiveTable; 5] = [
-        ArchiveTable::Functions,
-        ArchiveTable::Findings,
-        ArchiveTable::Hosts,
-        ArchiveTable::Records,
-        ArchiveTable::Jobs,
-    ];
-
     /// Its name, and what a row stands for.
     pub(crate) fn about(self) -> [&'static str; 2] {
         match self {
@@ -149,7 +141,7 @@ fn add_day(store: &dyn Store, hash: &str, day: &str, all: &[ArchiveRows]) -> io:
     }
     let new: Vec<&ArchiveRows> =
         all.iter().filter(|rows| ids.insert(rows.job.id.clone())).collect();
-    let encoded: Vec<(ArchiveTable, Option<Vec<u8>>)> = ArchiveTable::ALL
+    let encoded: Vec<(ArchiveTable, Option<Vec<u8>>)> = ArchiveTable::VARIANTS
         .par_iter()
         .map(|table| Ok((*table, table.encode(&new)?)))
         .collect::<io::Result<_>>()?;

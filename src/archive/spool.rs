@@ -233,7 +233,7 @@ impl Spool {
         for line in before.lines().skip(1) {
             let mut cells = line.split(',');
             let user = cells.next().and_then(|user| user.parse().ok());
-            let refusal = cells.next().and_then(Refusal::named);
+            let refusal = cells.next().and_then(|name| name.parse().ok());
             let number: Option<u64> = cells.next().and_then(|number| number.parse().ok());
             if let (Some(user), Some(refusal), Some(number)) = (user, refusal, number) {
                 *counts.entry((user, refusal)).or_default() += number;

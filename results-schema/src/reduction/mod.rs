@@ -158,7 +158,6 @@ impl Reduction {
 
     /// The summary of the job that began last; profiles of other jobs are left out. None when no profile was
     /// added.
-    #[must_use]
     #[inline]
     pub fn finish(mut self) -> Option<Summary> {
         let newest = self.jobs.iter().max_by(|(_, one), (_, other)| one.began(other))?;
