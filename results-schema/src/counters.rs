@@ -51,6 +51,7 @@ impl Counts {
 
     /// So many times as much of each.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // neither is negative
+    #[must_use]
     pub fn scaled(&self, times: f64) -> Counts {
         let scaled = |count: u64| (count as f64 * times).round() as u64;
         Counts {
@@ -61,6 +62,7 @@ impl Counts {
     }
 
     /// Without a part of them.
+    #[must_use]
     pub fn without(&self, part: &Counts) -> Counts {
         let misses = self.cache_misses.zip(part.cache_misses);
         Counts {

@@ -62,6 +62,7 @@ impl Number {
 
     /// The sum: exact between integers, otherwise a double.
     #[inline]
+    #[must_use]
     pub fn plus(self, other: Number) -> Number {
         if let (Number::Integer(a), Number::Integer(b)) = (self, other)
             && let Some(sum) = a.checked_add(b)

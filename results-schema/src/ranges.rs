@@ -87,6 +87,7 @@ impl Ranges {
     }
 
     /// The numbers that are not in another set.
+    #[must_use]
     pub fn without(&self, other: &Ranges) -> Ranges {
         let mut left = Vec::new();
         for &(first, last) in &self.0 {

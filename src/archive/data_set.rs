@@ -27,7 +27,6 @@ use crate::render::{Parquet, Rows, all_rows};
 
 /// More small files than this in a day become one.
 const SMALL_FILES_AT_MOST: usize = 16;
-/// A file of so many bytes is not small.
 const SMALL_BYTES: u64 = 32 << 20;
 /// The files that become one have at most so many bytes together, which are in memory.
 const TOGETHER_BYTES: u64 = 128 << 20;
@@ -68,7 +67,6 @@ impl ArchiveTable {
         }
     }
 
-    /// Where its rows of a day are.
     pub(crate) fn partition(self, day: &str) -> String {
         format!("{}/day={day}", self.about()[0])
     }
@@ -114,9 +112,6 @@ pub(super) fn hash_name(content: impl AsRef<[u8]>) -> String {
 
 /// Adds the jobs of a batch, each once. A second attempt at the same batch, which follows from `hash`, ends with the same
 /// files. Only one ingester may do this at a time.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn add(store: &dyn Store, hash: &str, batch: Vec<ArchiveRows>) -> io::Result<Added> {
     let mut days: BTreeMap<String, Vec<ArchiveRows>> = BTreeMap::new();
     for rows in batch {
@@ -156,7 +151,6 @@ fn add_day(store: &dyn Store, hash: &str, day: &str, all: &[ArchiveRows]) -> io:
     Ok(Added { jobs: new.len(), known: all.len() - new.len() })
 }
 
-/// The jobs in a file of `jobs`.
 fn ids_in(file: Vec<u8>) -> io::Result<Vec<String>> {
     let only = "message gyan { REQUIRED BYTE_ARRAY id (STRING); }";
     let only = parse_message_type(only).map_err(io_error)?;
@@ -173,9 +167,6 @@ fn ids_in(file: Vec<u8>) -> io::Result<Vec<String>> {
 }
 
 /// The paths of the files whose rows are in one of `files`, too: a reader leaves them out.
-///
-/// # Errors
-/// When the archive cannot be read.
 pub(crate) fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for file in files.iter().filter(|file| file.name().starts_with(COMPACT)) {
@@ -192,9 +183,6 @@ pub(crate) fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BT
 }
 
 /// Removes the files whose rows are in another one, too.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn repair(store: &dyn Store, partition: &str) -> io::Result<()> {
     for path in replaced(store, &store.list(partition)?)? {
         store.remove(&path)?;
@@ -204,9 +192,6 @@ pub(crate) fn repair(store: &dyn Store, partition: &str) -> io::Result<()> {
 
 /// Makes one of the small files of a table and day, if they are many. `begin` is told the partition before anything changes, so
 /// that what is begun can be repaired. Returns the number of files that became one.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn compact(
     store: &dyn Store,
     table: ArchiveTable,

@@ -218,7 +218,6 @@ rows! { of in
     required(record: String, Text) => &of.record,
 }
 
-/// All rows of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ArchiveRows {
     /// The day on which the job ended, UTC: `2026-11-28`.
@@ -272,7 +271,6 @@ fn name(text: &str) -> String {
     cleaned(text, NAME_AT_MOST)
 }
 
-/// The sizes of all integers of some JSON together.
 fn integers(json: &Value) -> u128 {
     match json {
         Value::Number(number) => {

@@ -49,7 +49,6 @@ pub(crate) struct Commit<'a> {
     pub(crate) runs: Vec<&'a Checked>,
 }
 
-/// What is measured of each run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, VariantArray)]
 pub(crate) enum Measure {
     /// Seconds from the start of MPI to its end.
@@ -219,7 +218,6 @@ fn findings<'a>(commits: &[Commit<'a>]) -> Vec<FindingHistory<'a>> {
     findings
 }
 
-/// The MPI libraries of some commits.
 pub(crate) fn libraries<'a>(commits: &[Commit<'a>]) -> BTreeSet<&'a str> {
     let runs = commits.iter().flat_map(|commit| &commit.runs);
     runs.map(|run| run.summary.mpi.library.as_str()).collect()

@@ -434,7 +434,6 @@ fn known_by_all(numbers: Option<Statistics>, ranks: u64) -> Option<Statistic> {
 
 impl Row for CallReduction {}
 
-/// Makes `rows` the calls of `rank`.
 fn set_calls(rows: &mut Rows<CallReduction>, calls: &[Call], rank: u32) {
     let compare = |name: &String, call: &&Call| name.cmp(&call.name);
     rows.set(rank, calls, compare, |call| call.name.clone(), |row, call| row.set(call, rank));

@@ -228,7 +228,6 @@ impl CommunicatorWaits {
 }
 
 impl Timed {
-    /// What one rank timed.
     fn of(level: u32, calls: Vec<ComparedCall>, rank: u32) -> Timed {
         let mut left = calls.clone();
         let of_level = |level: u32| {
