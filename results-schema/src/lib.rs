@@ -81,66 +81,121 @@ mod watch;
 mod without;
 mod write;
 
-pub use addresses::*;
-pub use alike::*;
-pub use archive_report::*;
-pub use call::*;
-pub use class::*;
-pub use cost::*;
-pub use counters::*;
-pub use coverage::*;
-pub use crash::*;
-pub use critical_path::*;
-pub use datatype::*;
-pub use diagnosis::*;
-pub use difference::*;
-pub use figures::*;
-pub use findings::*;
-pub use host_counters::*;
-pub use hosts::*;
-pub use job::*;
-pub use judgement::*;
-pub use knobs::*;
-pub use live::*;
-pub use loads::*;
-pub use lock_times::*;
-pub use machine::*;
-pub use merge::*;
-pub use message_times::*;
-pub use messages::*;
-pub use now::*;
-pub use number::*;
-pub use objects::*;
-pub use openmp::*;
-pub use order::*;
-pub use phase::*;
-pub use process_note::*;
-pub use pvar::*;
-pub use queues::*;
-pub use ranges::*;
-pub use rank::*;
-pub use read::*;
-pub use reader::*;
-pub use readings::*;
-pub use record::*;
-pub use reduction::*;
-pub use regular::*;
-pub use samples::*;
-pub use scaling::*;
+pub use addresses::{Address, LoadedObject, Stack};
+pub use alike::unfold;
+pub use archive_report::{
+    ArchiveChange, ArchiveChangeKind, ArchiveHours, ArchiveProgram, ArchiveReport, ArchiveUser,
+    ArchiveWeek, SlowHost, SlowerProgram,
+};
+pub use call::{Call, CallSummary, InMpi, InMpiSummary};
+pub use class::{Class, Element, Measure};
+pub use cost::{Clock, Overhead, OverheadSummary};
+pub use counters::{Counters, Counts, CountsInMpi};
+pub use coverage::{
+    Coverage, CoverageSummary, ObjectsLeftOut, ObjectsLeftOutSummary, Skipped, SkippedSummary,
+};
+pub use crash::{CodeSeen, CrashSeen};
+pub use critical_path::{CriticalPath, PathOfRank};
+pub use datatype::Datatype;
+pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use difference::{
+    Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
+    NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Shift, Side,
+    SideNumber, Split,
+};
+pub use figures::Figure;
+pub use findings::{
+    Actor, Advice, AlsoTrue, CommunicationSplit, Efficiencies, Evidence, Finding,
+    HybridEfficiencies, PhaseEfficiencies,
+};
+pub use host_counters::{
+    EnergyKind, HostCounters, HostCountersSummary, NetworkCount, NetworkCountKind, PartEnergy,
+};
+pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
+pub use job::{BadEnding, CvarSetting, End, Ending, Job, Label, Mpi, Tool};
+pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
+pub use knobs::{KNOBS, Knob, is_knob};
+pub use live::{
+    LiveEntry, LiveFile, LiveRank, LiveText, end_of_process, is_live_file_name, live_file_name,
+    parse_live, write_live,
+};
+pub use loads::Loads;
+pub use lock_times::{LockCall, LockEpoch, LockTimes, WindowLocks};
+pub use machine::{
+    Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, OpenMpRuntime, PlacementSummary,
+    Resources, ResourcesSummary, ThreadLoad, Threads, Transport,
+};
+pub use merge::add_histogram;
+pub use message_times::{
+    MessageDirection, MessageFunctionWaiting, MessagePlace, MessageStream, MessageTime,
+    MessageTimes, MessageWaitingSummary, PairWaiting, STREAM_TIMES_AT_MOST, Signal,
+};
+pub use messages::{
+    EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
+    MetricSummary, PairSummary, PeerQueues, Traffic,
+};
+pub use now::{
+    CallPlace, CommunicatorNow, Doing, EndedFrom, FrameNow, GroupNow, HangCause, HangKind, JobNow,
+    OperationNow, Peer, RankDoing, RankNow, StackNow, WithoutStack,
+};
+pub use number::Number;
+pub use objects::{ObjectsMade, ObjectsMadeSummary};
+pub use openmp::{OpenMp, OpenMpRegion, OpenMpRegionSummary, OpenMpSummary};
+pub use order::{collected, sort_by};
+pub use phase::{Phase, PhasePvar, PhaseSummary};
+pub use process_note::{ProcessNote, ProcessStart};
+pub use pvar::{Pvar, PvarSummary};
+pub use queues::{OnRank, Quantity, QueueRow, QueueSource};
+pub use ranges::Ranges;
+pub use rank::RankProfile;
+pub use read::{
+    ReadError, Whose, parse_rank, parse_rank_without, parse_summary, read_rank, read_rank_part,
+    read_rank_without, read_summary, read_tuning, read_variables,
+};
+pub use reader::RankReader;
+pub use readings::{Reading, Readings};
+pub use record::{JobRecord, RECORD_BYTES, RECORD_HOSTS, RECORD_SUFFIX, RecordError, Shortening};
+pub use reduction::{ClockOffsets, Reduction, ReductionInOrder};
+pub use regular::{open_regular, read_regular};
+pub use samples::{
+    SampledSum, Samples, SamplesSummary, Series, SeriesColumn, StateShare, StateSummary,
+};
+pub use scaling::{
+    Fit, Growth, Predicted, ScaleComputation, ScaleHybrid, ScaleKind, ScalePoint, ScalePop,
+    ScaleRow, ScaleSize, Scaling,
+};
 #[cfg(feature = "site")]
-pub use site_settings::*;
-pub use sites::*;
-pub use statistics::*;
-pub use summary::*;
-pub use timeline::*;
-pub use traffic::*;
-pub use tuning::*;
-pub use units::*;
-pub use values::*;
-pub use variables::*;
-pub use waiting::*;
-pub use watch::*;
-pub use write::*;
+pub use site_settings::{SiteError, SiteSettings};
+pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
+pub use statistics::{Statistic, Statistics};
+pub use summary::{LeftOut, Ranks, ReducedInMpi, Summary, Warning};
+pub use timeline::{
+    TIMELINE_EVENT_BYTES, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
+    TimelineIteration, TimelineIterations, TimelineKind, TimelineLabel, TimelineMessages,
+    TimelinePeer, TimelineRing, TimelineSelection, parse_timeline, rank_of_timeline_name,
+    timeline_file_name, write_timeline,
+};
+pub use traffic::{
+    DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
+    TrafficKind, TrafficSummary,
+};
+pub use tuning::{
+    Assignment, Gain, Took, Trial, TrialVerdict, TuneEnd, TuneMetric, Tuning, Witnessed,
+};
+pub use units::{Fidelity, Unit, parse_bytes};
+pub use values::{Digest, Values};
+pub use variables::{
+    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, described_items,
+    is_described, value_text,
+};
+pub use waiting::{
+    CallStarts, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks,
+    WaitingSummary, WaitsFor, only_starts,
+};
+pub use watch::{Hit, Watch, WatchSite, WatchSiteSummary, WatchSummary};
+pub use write::{
+    json_line, rank_file_name, rank_of_file_name, write_json, write_rank, write_summary,
+};
 
 /// The tag of a rank profile of this version.
 pub const RANK_SCHEMA: &str = "gyan.rank/1";
