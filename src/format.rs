@@ -8,7 +8,6 @@ use clap::{Arg, Command, ValueEnum};
 
 use crate::error::Error;
 
-/// How a report is printed.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// Aligned columns

@@ -102,7 +102,6 @@ pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// As one word for a shell.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-=+:,@%^".contains(sign);
     if !text.is_empty() && text.chars().all(is_plain) {

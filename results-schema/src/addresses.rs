@@ -1,10 +1,9 @@
 //! Where in the code something happened: addresses, and the objects that they are in.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// The return addresses of nested calls, the innermost first, without gyan's.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Default, Eq, Ord, PartialOrd)]
 pub struct Stack {
     /// How many of the recorded stacks are this one.
     pub hits: u64,
@@ -13,10 +12,7 @@ pub struct Stack {
 }
 
 /// A place in the code.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
-)]
+#[derive(Data!, Serialize, Copy, Default, Eq, Hash, Ord, PartialOrd)]
 pub struct Address {
     /// The object, by its place in the load map; none for code that belongs to no file.
     pub object: Option<usize>,
@@ -25,8 +21,7 @@ pub struct Address {
 }
 
 /// A program or library that was loaded.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Default, Eq, Hash, Ord, PartialOrd)]
 pub struct LoadedObject {
     /// Its file.
     pub path: String,

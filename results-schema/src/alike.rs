@@ -11,7 +11,6 @@ const ROOM: usize = 1 << 28;
 /// The names in [`Pvar::also`].
 impl Pvar {
     /// Whether a variable of this name can be listed: names are words there.
-    #[must_use]
     pub fn can_list(name: &str) -> bool {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
     }

@@ -1,13 +1,11 @@
 //! What the jobs of a site have in common: schema `gyan.archive-report/1`, of `gyan archive report`. Hours are core hours:
 //! hours of the logical processors that the ranks may use.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Tool;
+use crate::data::{Data, Serialize, derive};
 
 /// What an archive tells of the jobs of some days.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ArchiveReport {
     /// [`ARCHIVE_REPORT_SCHEMA`](crate::ARCHIVE_REPORT_SCHEMA).
     pub schema: String,
@@ -39,8 +37,7 @@ pub struct ArchiveReport {
 }
 
 /// The core hours of some jobs. What is neither own nor in MPI is of jobs without times.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Default)]
 pub struct ArchiveHours {
     /// Number of jobs.
     pub jobs: u64,
@@ -61,15 +58,13 @@ pub struct ArchiveHours {
 
 impl ArchiveHours {
     /// Hours in MPI that were no waiting, of the jobs of which that is known.
-    #[must_use]
     pub fn moving_core_h(&self) -> f64 {
         (self.mpi_core_h - self.waiting_core_h - self.waiting_unknown_core_h).max(0.0)
     }
 }
 
 /// The jobs of a program.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ArchiveProgram {
     /// The file name of the executable.
     pub program: String,
@@ -87,8 +82,7 @@ pub struct ArchiveProgram {
 }
 
 /// The jobs of a week.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ArchiveWeek {
     /// Its Monday.
     pub monday: String,
@@ -98,8 +92,7 @@ pub struct ArchiveWeek {
 }
 
 /// The jobs of a user.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ArchiveUser {
     /// The number of the user.
     pub uid: u32,
@@ -109,8 +102,7 @@ pub struct ArchiveUser {
 }
 
 /// What became another.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum ArchiveChangeKind {
     /// The MPI library or its version.
@@ -120,8 +112,7 @@ pub enum ArchiveChangeKind {
 }
 
 /// A change of MPI or of the system.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct ArchiveChange {
     /// What it was that changed.
     pub kind: ArchiveChangeKind,
@@ -136,8 +127,7 @@ pub struct ArchiveChange {
 }
 
 /// A program that became slower.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SlowerProgram {
     /// The file name of the executable.
     pub program: String,
@@ -161,8 +151,7 @@ pub struct SlowerProgram {
 }
 
 /// A host that is slow.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SlowHost {
     /// Its name.
     pub host: String,

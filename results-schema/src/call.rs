@@ -1,7 +1,6 @@
 //! The calls of a function, and the time of a rank in MPI: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Each, SumOfErrors, reduced};
 use crate::statistics::{Statistic, Statistics};
 
@@ -9,8 +8,7 @@ use crate::statistics::{Statistic, Statistics};
 ///
 /// The count is exact. The times are an unbiased estimate from the calls that were timed; when all
 /// were, they are exact too and their standard error is 0.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Call {
     /// Its name in C.
     pub name: String,
@@ -84,8 +82,7 @@ reduced! {
 }
 
 /// The time that a rank spent inside MPI functions: an estimate from the calls that were timed.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct InMpi {
     /// Seconds, summed over all threads.
     pub time_s: f64,
@@ -107,7 +104,6 @@ pub struct InMpi {
 
 impl InMpi {
     /// Seconds in which at least one thread of the rank was in MPI; none if that is not known.
-    #[must_use]
     pub fn wall(&self) -> Option<f64> {
         // Earlier versions of gyan did not say how many threads there were.
         if self.threads > 1 || self.share > 1.0 { self.wall_s } else { Some(self.time_s) }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
+use crate::data::{Data, Deserialize, Serialize, derive};
+
 /// A class of performance variables (MPI 4.1, 15.3.7).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Hash, Ord, PartialOrd)]
 #[serde(rename_all = "UPPERCASE")]
 #[derive(strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "UPPERCASE")]
@@ -30,22 +30,19 @@ impl Class {
     pub const ALL: [Class; Class::VARIANTS.len()] = *Class::VARIANTS.first_chunk().unwrap();
 
     /// The standard's name, without the prefix `MPI_T_PVAR_CLASS_`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Whether variables of this class only grow, so that the difference of two readings says what happened in
     /// between.
-    #[must_use]
     pub fn accumulates(self) -> bool {
         matches!(self, Class::Counter | Class::Aggregate | Class::Timer)
     }
 }
 
 /// Which element of a variable a row is about.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum Element {
     /// The one element of a scalar.
@@ -107,7 +104,6 @@ pub enum Measure {
 
 impl Measure {
     /// As in JSON.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

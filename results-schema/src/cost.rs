@@ -1,14 +1,12 @@
 //! What gyan cost, and the clock by which it is known: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Lowest, reduced};
 use crate::ranges::Ranges;
 use crate::statistics::{Statistic, Statistics};
 
 /// The clock that gyan reads the time from.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Clock {
     /// `tsc` (the processor's counter, where it is invariant) or `clock_gettime`.
     pub source: String,
@@ -19,8 +17,7 @@ pub struct Clock {
 }
 
 /// The time that gyan spent in this process.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Overhead {
     /// Seconds in `MPI_T_init_thread` of the library.
     pub mpit_init_s: f64,
@@ -57,13 +54,11 @@ pub struct Overhead {
 impl Overhead {
     /// Seconds that the run took longer to begin because of gyan. In MPI libraries that would do the work of
     /// `mpit_init_s` themselves, `MPI_Init` is shorter for it.
-    #[must_use]
     pub fn start_s(&self) -> f64 {
         self.mpit_init_s + self.init_s
     }
 
     /// Whether gyan cost more than it was allowed to.
-    #[must_use]
     pub fn is_over_budget(&self) -> bool {
         self.budget.is_some_and(|budget| self.running_share > budget)
     }

@@ -1,10 +1,9 @@
 //! What the processor counted of the program: instructions, cycles and cache misses.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// What the processor counted in user mode, on the thread that initialised MPI, from then on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Counters {
     /// All that was counted.
     pub total: Counts,
@@ -18,8 +17,7 @@ pub struct Counters {
 }
 
 /// Counts of the same instructions.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Default)]
 pub struct Counts {
     /// Instructions that were completed.
     pub instructions: u64,
@@ -31,8 +29,7 @@ pub struct Counts {
 }
 
 /// What was counted in MPI functions.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct CountsInMpi {
     /// The counts of all calls, estimated from those at which the counters were read.
     pub counts: Counts,
@@ -42,21 +39,19 @@ pub struct CountsInMpi {
 
 impl Counts {
     /// Instructions per cycle; none where no cycle was counted.
-    #[must_use]
     pub fn ipc(&self) -> Option<f64> {
         (self.cycles > 0).then(|| self.instructions as f64 / self.cycles as f64)
     }
 
     /// Cache misses per 1000 instructions.
-    #[must_use]
     pub fn misses_per_1000(&self) -> Option<f64> {
         let misses = self.cache_misses.filter(|_| self.instructions > 0)?;
         Some(1000.0 * misses as f64 / self.instructions as f64)
     }
 
     /// So many times as much of each.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // neither is negative
+    #[must_use]
     pub fn scaled(&self, times: f64) -> Counts {
         let scaled = |count: u64| (count as f64 * times).round() as u64;
         Counts {
@@ -80,13 +75,11 @@ impl Counts {
 
 impl Counters {
     /// What was counted outside MPI; none where that is not known.
-    #[must_use]
     pub fn useful(&self) -> Option<Counts> {
         Some(self.total.without(&self.in_mpi.as_ref()?.counts))
     }
 
     /// Cycles a second of processor time. Time in the kernel, of which no cycles are counted, lowers it.
-    #[must_use]
     pub fn frequency_hz(&self) -> Option<f64> {
         (self.processor_s > 0.0).then(|| self.total.cycles as f64 / self.processor_s)
     }

@@ -1,12 +1,10 @@
 //! Which variables were read, and which were left out: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Statistic;
+use crate::data::{Data, Serialize, derive};
 
 /// What the library exports, what of it was read, and what was not, with the reasons.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Coverage {
     /// Number of performance variables that the library exports.
     pub exported: usize,
@@ -25,8 +23,7 @@ pub struct Coverage {
 }
 
 /// The coverage blocks of all ranks.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct CoverageSummary {
     /// The largest number of variables that the library exports on any rank.
     pub exported: usize,
@@ -45,8 +42,7 @@ pub struct CoverageSummary {
 }
 
 /// A variable that was not read.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct Skipped {
     /// Its index in the library.
     pub index: usize,
@@ -57,8 +53,7 @@ pub struct Skipped {
 }
 
 /// A variable that some rank did not read.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct SkippedSummary {
     /// Its index in the library.
     pub index: usize,
@@ -71,8 +66,7 @@ pub struct SkippedSummary {
 }
 
 /// Communicators, windows or files that the profile does not cover.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct ObjectsLeftOut {
     /// One of them: its kind and its size in ranks.
     pub what: String,
@@ -83,8 +77,7 @@ pub struct ObjectsLeftOut {
 }
 
 /// Communicators, windows or files that the profiles of some ranks do not cover.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ObjectsLeftOutSummary {
     /// One of them: its kind and its size in ranks.
     pub what: String,

@@ -1,7 +1,6 @@
 //! Which ranks is the critical path of a run on?
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{CodeAddress, LoadedObject, MessagePlace};
 
 /// The critical path of a run: where the work was that the run had to wait for.
@@ -9,8 +8,7 @@ use crate::{CodeAddress, LoadedObject, MessagePlace};
 /// It is found by going back in time from the rank that ended last: as far as the latest wait of this rank, from there on along the
 /// rank that was waited for, from when that came, and so on (D. Böhme and others, "Scalable critical-path based performance analysis",
 /// IPDPS 2012). Where not every call was timed, those that were stand for the others near them.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct CriticalPath {
     /// The part of the run for which it is known: from the first call that is compared to the last one.
     pub known_share: f64,
@@ -23,8 +21,7 @@ pub struct CriticalPath {
 }
 
 /// What of the critical path is on a rank.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct PathOfRank {
     /// The rank.
     pub rank: u32,

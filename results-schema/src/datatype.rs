@@ -1,14 +1,13 @@
 //! The datatypes that a variable of `MPI_T` can have (MPI 4.1, 15.3.5), how a value of each is laid out in
 //! memory, and how a difference of two values wraps.
 
-use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use crate::Number;
+use crate::data::{Data, Serialize, derive};
 
 /// A datatype by its name in the standard.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Hash, Ord, PartialOrd)]
 #[allow(missing_docs)]
 #[derive(VariantArray)]
 pub enum Datatype {
@@ -70,7 +69,6 @@ impl Datatype {
     }
 
     /// The size of one value in bytes.
-    #[must_use]
     pub fn size(self) -> usize {
         match self.layout() {
             Layout::I8 => 1,
@@ -81,7 +79,6 @@ impl Datatype {
 
     /// The value at the start of `bytes`, in the machine's byte order; `None` when there are fewer
     /// than [`size`](Self::size) of them.
-    #[must_use]
     #[inline]
     pub fn decode(self, bytes: &[u8]) -> Option<Number> {
         fn head<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
@@ -98,14 +95,12 @@ impl Datatype {
     }
 
     /// Every value in `bytes`; an incomplete one at the end is left out.
-    #[must_use]
     pub fn decode_all(self, bytes: &[u8]) -> Vec<Number> {
         bytes.chunks_exact(self.size()).filter_map(|value| self.decode(value)).collect()
     }
 
     /// The [`difference`](Self::difference) of each value in `start` and `end`; the shorter of the two
     /// gives the length.
-    #[must_use]
     pub fn differences(self, start: &[u8], end: &[u8]) -> Vec<Number> {
         let pairs = self.decode_all(start).into_iter().zip(self.decode_all(end));
         pairs.map(|(start, end)| self.difference(start, end)).collect()
@@ -113,7 +108,6 @@ impl Datatype {
 
     /// `end - start`, wrapping in the width of this datatype: a counter that overflowed once in
     /// between still gives the right difference.
-    #[must_use]
     pub fn difference(self, start: Number, end: Number) -> Number {
         let (Number::Integer(start), Number::Integer(end)) = (start, end) else {
             return Number::Double(end.as_f64() - start.as_f64());

@@ -1,12 +1,10 @@
 //! What `gyan doctor` finds: schema `gyan.doctor/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Mpi, Switch, Tool};
 
 /// Whether gyan can work here, and what would make it see more.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Diagnosis {
     /// [`DOCTOR_SCHEMA`](crate::DOCTOR_SCHEMA).
     pub schema: String,
@@ -27,8 +25,7 @@ pub struct Diagnosis {
 }
 
 /// One check.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Check {
     /// What was checked.
     pub what: String,
@@ -42,8 +39,7 @@ pub struct Check {
 }
 
 /// Whether something is as it should be.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is.
@@ -55,8 +51,7 @@ pub enum Verdict {
 }
 
 /// How much an MPI library exports through `MPI_T`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 pub struct Exports {
     /// Control variables.
     pub cvars: usize,

@@ -3,13 +3,11 @@
 //! Each side is one run, or several of the same thing. Numbers are those of an average rank unless they say
 //! otherwise, and over several runs their means. `change` is always the number of B minus that of A.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Actor, Tool};
 
 /// The differences from one side to the other.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Difference {
     /// [`DIFF_SCHEMA`](crate::DIFF_SCHEMA).
     pub schema: String,
@@ -39,8 +37,7 @@ pub struct Difference {
 }
 
 /// The runs of a side.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Side {
     /// Where they are.
     pub runs: Vec<String>,
@@ -50,8 +47,7 @@ pub struct Side {
 }
 
 /// A fact of the set-up that differs between the sides, or among the runs of a side.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct SetupDifference {
     /// What: `MPI library`, `setting btl_vader_eager_limit`.
     pub what: String,
@@ -62,8 +58,7 @@ pub struct SetupDifference {
 }
 
 /// A number on one side.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SideNumber {
     /// The mean over the runs.
     pub mean: f64,
@@ -75,8 +70,7 @@ pub struct SideNumber {
 }
 
 /// How a number changed, and what can be said of that.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Change {
     /// On side A; none when A does not have it.
     pub a: Option<SideNumber>,
@@ -104,8 +98,7 @@ pub struct Change {
 }
 
 /// The shift of Hodges and Lehmann: the median of all differences between a run of B and a run of A.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct Shift {
     /// The median.
     pub estimate: f64,
@@ -118,8 +111,7 @@ pub struct Shift {
 }
 
 /// The verdict on a change.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Default, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
     /// There is none.
@@ -139,8 +131,7 @@ pub enum ChangeVerdict {
 }
 
 /// The kind of a part of the run time.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// The calls of a function of MPI.
@@ -150,8 +141,7 @@ pub enum PartKind {
 }
 
 /// A part of the run time, in seconds.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PartDifference {
     /// The function's name; empty for the time outside.
     pub name: String,
@@ -167,8 +157,7 @@ pub struct PartDifference {
 
 /// A change of seconds, split into a change of how often and a change of how long: exact, and the same in both
 /// directions.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct Split {
     /// How often on side A.
     pub number_a: f64,
@@ -185,8 +174,7 @@ pub struct Split {
 }
 
 /// A phase of the program.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PhaseDifference {
     /// Its name; empty for the time outside all phases.
     pub name: String,
@@ -200,8 +188,7 @@ pub struct PhaseDifference {
 }
 
 /// What a number is about.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum NumberGroup {
     /// How often a function is called.
@@ -225,8 +212,7 @@ pub enum NumberGroup {
 }
 
 /// How a number comes about, which decides what can be said about a change.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum NumberKind {
     /// Counted, and the same whenever a program does the same.
@@ -238,8 +224,7 @@ pub enum NumberKind {
 }
 
 /// A number that is not part of the run time.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct NumberDifference {
     /// What it is about.
     pub group: NumberGroup,
@@ -258,8 +243,7 @@ pub struct NumberDifference {
 }
 
 /// A finding on both sides.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct FindingDifference {
     /// The rule that found it.
     pub id: String,
@@ -279,27 +263,23 @@ pub struct FindingDifference {
 
 impl Change {
     /// The means of A and of B; 0 for a side without the number.
-    #[must_use]
     pub fn means(&self) -> [f64; 2] {
         [&self.a, &self.b].map(|side| side.as_ref().map_or(0.0, |of| of.mean))
     }
 
     /// The larger of both sides.
-    #[must_use]
     pub fn larger(&self) -> f64 {
         let [a, b] = self.means().map(f64::abs);
         a.max(b)
     }
 
     /// The change as a fraction of the larger side, between -1 and 1; 0 when there is none.
-    #[must_use]
     pub fn relative(&self) -> f64 {
         if self.change == 0.0 { 0.0 } else { self.change / self.larger() }
     }
 
     /// Whether it is more than an error or noise, as far as that is known: what is not judged must at least differ in each run
     /// of a side from each run of the other.
-    #[must_use]
     pub fn may_be_real(&self) -> bool {
         match self.verdict {
             ChangeVerdict::Changed => true,

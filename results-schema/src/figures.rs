@@ -1,13 +1,11 @@
 //! Numbers of a run that stand for it when runs are compared: what a setting is to make better, and what has to move when
 //! it does anything at all.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{CallSummary, Measure, Quantity, Summary};
 
 /// Which number of a run.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
     /// Seconds from the start of `MPI_Init` to the end, of the rank that takes longest, without what gyan added to `MPI_Init`:
@@ -29,7 +27,6 @@ pub enum Figure {
 
 impl Figure {
     /// As `gyan tune --metric` has it: `time`, `time:MPI_Waitall`, `pvar:NAME`. None for what is none of them.
-    #[must_use]
     pub fn named(text: &str) -> Option<Figure> {
         let (kind, name) = text.split_once(':').unwrap_or((text, ""));
         match (kind, name) {
@@ -42,7 +39,6 @@ impl Figure {
     }
 
     /// In a few words.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Figure::RunTime => "run time".into(),
@@ -60,7 +56,6 @@ impl Figure {
     }
 
     /// What it is in: `s`, or empty for a number.
-    #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {
             Figure::RunTime | Figure::TimeIn(_) | Figure::TimeInMpi | Figure::ProcessorWait => "s",
@@ -69,7 +64,6 @@ impl Figure {
     }
 
     /// Its value in a run; none where the run does not tell it, or only a lower bound of it.
-    #[must_use]
     pub fn of(&self, summary: &Summary) -> Option<f64> {
         let resources = summary.resources.as_ref();
         match self {

@@ -1,15 +1,13 @@
 //! The conclusions from a run: efficiencies, and findings with what is at stake and what to do.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Fidelity;
+use crate::data::{Data, Serialize, derive};
 
 /// How well the time of the ranks was used (POP, Performance Optimisation and Productivity, "Standard Metrics").
 ///
 /// With the time T of an average rank and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
 /// communication efficiency max U / T, and the parallel efficiency their product, mean U / T.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Efficiencies {
     /// 1 when each rank has the same work.
     pub load_balance: f64,
@@ -38,8 +36,7 @@ pub struct Efficiencies {
 ///
 /// The hierarchy is POP's for MPI and OpenMP: `parallel` is `mpi` x `openmp`, and `openmp` is `serialisation` x `load_balance` x
 /// `scheduling`, as TALP of DLB 3.5 splits it. Threads that are idle while the first one is in MPI are lost to MPI.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct HybridEfficiencies {
     /// Threads of the largest team of each rank, added up over the ranks.
     pub threads: u64,
@@ -62,7 +59,6 @@ pub struct HybridEfficiencies {
 
 impl HybridEfficiencies {
     /// The parts of the capacity that are lost: to serial code, to imbalance, to scheduling, and to MPI.
-    #[must_use]
     pub fn lost(&self) -> [f64; 4] {
         let HybridEfficiencies { mpi, serialisation, load_balance, scheduling, .. } = *self;
         let in_regions = mpi * serialisation;
@@ -77,8 +73,7 @@ impl HybridEfficiencies {
 
 /// The two factors of the communication efficiency. On a network that moves data at once the run would take as long as the rank that
 /// is longest outside MPI or waiting for other ranks: `ideal_s.max` of the summary.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct CommunicationSplit {
     /// 1 when no rank with the most work has to wait for others: the largest time outside MPI divided by that of the run on such
     /// a network.
@@ -95,8 +90,7 @@ pub struct CommunicationSplit {
 }
 
 /// The efficiencies in one phase.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PhaseEfficiencies {
     /// Its name; empty for the time outside all phases.
     pub phase: String,
@@ -108,8 +102,7 @@ pub struct PhaseEfficiencies {
 }
 
 /// A remark that an MPI expert would make about a run.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Finding {
     /// The rule that found it, such as `oversubscribed`; never changes its meaning.
     pub id: String,
@@ -142,8 +135,7 @@ pub struct Finding {
 }
 
 /// What another rule found, in seconds that are a finding's already.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct AlsoTrue {
     /// The rule.
     pub id: String,
@@ -154,8 +146,7 @@ pub struct AlsoTrue {
 }
 
 /// Who can act on a finding.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// Whoever writes the program.
@@ -169,8 +160,7 @@ pub enum Actor {
 }
 
 /// A number that a finding rests on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Evidence {
     /// Of what.
     pub what: String,
@@ -188,8 +178,7 @@ pub struct Evidence {
 }
 
 /// What to do about a finding.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Advice {
     /// In words.
     pub text: String,

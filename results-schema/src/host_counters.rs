@@ -1,12 +1,11 @@
 //! What a host counted while the ranks ran: the energy that it took, and what its network interfaces had to do. These are
 //! counters of the whole host, so other jobs on it count, too.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// How far the counters of a host went while a rank ran. Written by the first rank on each host, or by every rank if the
 /// launcher does not say which is the first.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct HostCounters {
     /// Seconds between the first reading, at `MPI_Init`, and the last.
     pub counted_s: f64,
@@ -22,8 +21,7 @@ pub struct HostCounters {
 }
 
 /// The energy that a part of a host took.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PartEnergy {
     /// Its name, as the kernel has it: `package-0`; the memory of a package is `package-0 dram`.
     pub part: String,
@@ -34,8 +32,7 @@ pub struct PartEnergy {
 }
 
 /// What energy is counted of.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum EnergyKind {
     /// The whole host, with all of the others.
@@ -49,8 +46,7 @@ pub enum EnergyKind {
 }
 
 /// How far a counter of a network interface went.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct NetworkCount {
     /// The interface, and the port if it has several: `eth0`, `mlx5_0:2`; `TCP` for the connections of the host.
     pub interface: String,
@@ -63,8 +59,7 @@ pub struct NetworkCount {
 }
 
 /// What a counter of a network interface counts.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkCountKind {
     /// Bytes sent.
@@ -88,8 +83,7 @@ pub enum NetworkCountKind {
 }
 
 /// How far the counters of a host went.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct HostCountersSummary {
     /// The name of the host.
     pub host: String,
@@ -104,7 +98,6 @@ pub struct HostCountersSummary {
 impl HostCounters {
     /// The joules of the host, as far as they are counted: of the whole host where that is counted, otherwise of its processors
     /// and memory.
-    #[must_use]
     pub fn energy_j(&self) -> Option<f64> {
         let sum = |is_one: fn(EnergyKind) -> bool| {
             let of = self.energy.iter().filter(|of| is_one(of.kind)).map(|of| of.energy_j);
@@ -115,7 +108,6 @@ impl HostCounters {
     }
 
     /// How much an interface counted of a kind.
-    #[must_use]
     pub fn count(&self, interface: &str, kind: NetworkCountKind) -> u64 {
         let of = self.network.iter().filter(|of| of.interface == interface && of.kind == kind);
         of.fold(0, |sum, of| sum.saturating_add(of.value))
@@ -124,7 +116,6 @@ impl HostCounters {
 
 impl NetworkCountKind {
     /// What it counts, in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             NetworkCountKind::SentBytes => "bytes sent",
@@ -140,14 +131,12 @@ impl NetworkCountKind {
     }
 
     /// Whether something went wrong where it is counted, not only traffic.
-    #[must_use]
     pub fn is_trouble(self) -> bool {
         use NetworkCountKind::{Congestion, Drops, Errors, Retries};
         matches!(self, Retries | Drops | Errors | Congestion)
     }
 
     /// Whether a counter of it is in bytes.
-    #[must_use]
     pub fn is_in_bytes(self) -> bool {
         matches!(self, NetworkCountKind::SentBytes | NetworkCountKind::ReceivedBytes)
     }

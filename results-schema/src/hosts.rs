@@ -1,18 +1,16 @@
 //! What do the ranks of each host have in common: do hosts differ more than the ranks on one of them, and
 //! which?
 
-use serde::{Deserialize, Serialize};
-
-#[cfg(feature = "schema")]
 use crate::Number;
+#[cfg(feature = "schema")]
+use crate::data::{Data, Deserialize, Serialize, derive};
 use crate::{InMpiSummary, Ranges, Statistic};
 
 /// A difference is reported if chance would cause it with less than this probability.
 const CHANCE: f64 = 0.01;
 
 /// The ranks of one host.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct HostSummary {
     /// Its name.
     pub host: String,
@@ -54,8 +52,7 @@ pub struct HostStatistic {
 }
 
 /// A number that is compared between hosts.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum HostMeasure {
     /// The share of the run in MPI.
@@ -67,8 +64,7 @@ pub enum HostMeasure {
 }
 
 /// Which hosts or ranks differ in something.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct HostDifference {
     /// In what.
     pub measure: HostMeasure,
@@ -77,8 +73,7 @@ pub struct HostDifference {
 }
 
 /// Who differs from the others.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Differing {
     /// The hosts differ from each other by more than the ranks on a host do.
@@ -94,7 +89,6 @@ impl HostMeasure {
         [HostMeasure::InMpi, HostMeasure::UnexpectedLength, HostMeasure::PostedLength];
 
     /// The number of a host.
-    #[must_use]
     pub fn of(self, host: &HostSummary) -> Option<HostStatistic> {
         match self {
             HostMeasure::InMpi => host.in_mpi,
@@ -114,13 +108,11 @@ impl HostMeasure {
 
 impl HostSummary {
     /// Whether `rank` is on this host.
-    #[must_use]
     pub fn has(&self, rank: u32) -> bool {
         self.ranges().contains(rank)
     }
 
     /// How many ranks of it are in the summary.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.ranges().len()
     }

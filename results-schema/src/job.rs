@@ -1,10 +1,9 @@
 //! What ran, with which MPI, and how it ended.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// The program that wrote a file.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Tool {
     /// Always `gyan`.
     pub name: String,
@@ -14,15 +13,13 @@ pub struct Tool {
 
 impl Tool {
     /// This version of gyan.
-    #[must_use]
     pub fn gyan() -> Tool {
         Tool { name: "gyan".into(), version: env!("CARGO_PKG_VERSION").into() }
     }
 }
 
 /// Which run of which program this is.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Job {
     /// The launcher's id of the run, the same on every rank.
     pub id: String,
@@ -42,7 +39,6 @@ pub struct Job {
 
 impl Job {
     /// Seconds from `MPI_Init` to the last numbers.
-    #[must_use]
     pub fn known_s(&self) -> f64 {
         self.known_until_s.unwrap_or(self.elapsed_s)
     }
@@ -57,8 +53,7 @@ impl Job {
 }
 
 /// A label of a run, such as the size of its problem.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct Label {
     /// Its name, such as `size`.
     pub name: String,
@@ -67,8 +62,7 @@ pub struct Label {
 }
 
 /// The MPI library.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Default, Eq, Ord, PartialOrd)]
 pub struct Mpi {
     /// Its binary interface: `openmpi`, `mpich` or `standard` (the MPI-5 ABI).
     pub abi: String,
@@ -86,8 +80,7 @@ pub struct Mpi {
 }
 
 /// A control variable as it was set in a run.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct CvarSetting {
     /// Its name.
     pub name: String,
@@ -101,8 +94,7 @@ pub struct CvarSetting {
 }
 
 /// How a rank ended.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct End {
     /// By what.
     pub how: Ending,
@@ -112,8 +104,7 @@ pub struct End {
 }
 
 /// What ended a rank.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// `MPI_Finalize`.
@@ -133,8 +124,7 @@ pub enum Ending {
 }
 
 /// A rank that did not end with `MPI_Finalize`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct BadEnding {
     /// The rank.
     pub rank: u32,

@@ -1,13 +1,12 @@
 //! Whether a program got worse: the verdict of `gyan check` on runs against baselines. Schema `gyan.check/1`.
 
-use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
+use crate::data::{Data, Serialize, derive};
 use crate::{Number, Shift, Tool};
 
 /// Runs of a program, judged by rules against earlier runs of it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Judgement {
     /// [`CHECK_SCHEMA`](crate::CHECK_SCHEMA).
     pub schema: String,
@@ -45,8 +44,7 @@ impl Judgement {
 }
 
 /// One number or finding, judged.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct JudgedRow {
     /// The rule that judged it.
     pub rule: CheckRule,
@@ -78,8 +76,7 @@ pub struct JudgedRow {
 }
 
 /// What is judged.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
@@ -104,15 +101,13 @@ impl CheckRule {
         *CheckRule::VARIANTS.first_chunk().unwrap();
 
     /// The name in files and rules.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
 /// The result of judging something.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckResult {
     /// It is not worse than the rules allow.

@@ -1,6 +1,6 @@
 //! The control variables that decide how messages and collectives travel, and so what a finding can say of them.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// Their names; `*` is anything.
 pub const KNOBS: &[&str] = &[
@@ -40,7 +40,6 @@ pub const KNOBS: &[&str] = &[
 ];
 
 /// Whether a control variable is one of them.
-#[must_use]
 pub fn is_knob(name: &str) -> bool {
     KNOBS.iter().any(|knob| match knob.split_once('*') {
         None => *knob == name,
@@ -52,8 +51,7 @@ pub fn is_knob(name: &str) -> bool {
 }
 
 /// A variable that the library has, and its value in the run, whether or not anything has set it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Knob {
     /// Its name.
     pub name: String,

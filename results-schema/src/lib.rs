@@ -11,6 +11,8 @@
 //! command for speed, libgyan.so for size.
 
 #![forbid(unsafe_code)]
+// Functions that only ask are most of this crate.
+#![allow(clippy::must_use_candidate)]
 
 mod addresses;
 mod alike;
@@ -22,6 +24,7 @@ mod counters;
 mod coverage;
 mod crash;
 mod critical_path;
+mod data;
 mod datatype;
 mod diagnosis;
 mod difference;

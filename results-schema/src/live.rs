@@ -85,7 +85,6 @@ fn identity(file: &File) -> Option<Identity> {
 }
 
 /// The name of a live file. Hosts may have the same name: `number` tells their files apart.
-#[must_use]
 pub fn live_file_name(host: &str, number: u32) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let host: String = host.chars().map(safe).collect();
@@ -93,7 +92,6 @@ pub fn live_file_name(host: &str, number: u32) -> String {
 }
 
 /// Whether a file name is that of a live file.
-#[must_use]
 pub fn is_live_file_name(name: &str) -> bool {
     let name = name.strip_prefix("host-").and_then(|name| name.strip_suffix(".live"));
     let number = name.and_then(|name| name.rsplit_once('-')).map(|(_, number)| number);
@@ -104,7 +102,6 @@ pub fn is_live_file_name(name: &str) -> bool {
 
 /// How a process ended that did not say it itself. `status`: as wait(2) has it, if that is known; `out_of_memory`: the
 /// system killed it for lack of memory; `otherwise`: where nothing is known.
-#[must_use]
 pub fn end_of_process(otherwise: Ending, status: Option<i32>, out_of_memory: bool) -> End {
     const KILL: i32 = 9;
     let status = status.map(ExitStatus::from_raw);
@@ -139,7 +136,6 @@ pub struct LiveEntry {
 
 impl LiveEntry {
     /// A rank whose doings were not looked at.
-    #[must_use]
     pub fn not_seen(rank: u32, gone: bool, text: &[u8]) -> LiveEntry {
         let (seen_ms, status, now, crash) = (None, None, Ok(None), None);
         let (out_of_memory, text) = (false, text.to_vec());
@@ -226,7 +222,6 @@ impl LiveFile {
     }
 
     /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -292,7 +287,6 @@ impl HasRank for Whose {
 
 impl LiveRank {
     /// When it was last seen, or had just ended; none if the keeper does not say.
-    #[must_use]
     pub fn seen(&self) -> Option<SystemTime> {
         self.seen_ms.map(|seen_ms| UNIX_EPOCH + Duration::from_millis(seen_ms))
     }

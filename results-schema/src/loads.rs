@@ -35,7 +35,6 @@ impl Loads {
     }
 
     /// Processors with equal loads in one row, the least load first.
-    #[must_use]
     pub fn rows(&self) -> Vec<ThreadLoad> {
         let mut alike: BTreeMap<u64, Ranges> = BTreeMap::new();
         for (first, last, load) in &self.0 {

@@ -1,13 +1,11 @@
 //! When ranks asked for locks of windows, had them and gave them back (passive target, MPI 4.1, 12.5.3): with the epochs of all ranks
 //! it is known who held the lock that another one waited for.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Deserialize, Serialize, derive};
 use crate::waiting::{NS_PER_UNIT, write_number, written_numbers};
 
 /// The epochs of a rank in which it locked windows.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct LockTimes {
     /// One for each window with such epochs.
     pub windows: Vec<WindowLocks>,
@@ -17,7 +15,6 @@ pub struct LockTimes {
 
 impl LockTimes {
     /// Most epochs that the profile of one of `size` ranks has. Those of all ranks are in memory together before they are compared.
-    #[must_use]
     pub fn at_most(size: u32) -> usize {
         const OF_ALL_RANKS: usize = 1 << 18;
         (OF_ALL_RANKS / (size as usize).max(1)).clamp(16, 512)
@@ -25,8 +22,7 @@ impl LockTimes {
 }
 
 /// The epochs of a rank on one window.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct WindowLocks {
     /// A number of the window that its ranks agree on: 16 hexadecimal digits.
     pub window: String,
@@ -69,7 +65,6 @@ pub struct LockEpoch {
 
 impl WindowLocks {
     /// Encodes epochs as `epochs`. One that ended before the one before it is left out.
-    #[must_use]
     pub fn written(epochs: &[LockEpoch]) -> String {
         let (mut text, mut before) = (String::new(), 0);
         for epoch in epochs {

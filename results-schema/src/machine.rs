@@ -1,8 +1,7 @@
 //! What the ranks ran on: the hosts, the part of them that each rank may use, and what it used.
 
-use serde::{Deserialize, Serialize};
-
 use crate::counters::{Counters, Counts};
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Lowest, reduced};
 use crate::ranges::Ranges;
 use crate::statistics::{Statistic, Statistics};
@@ -10,8 +9,7 @@ use crate::units::Unit;
 
 /// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank on
 /// each host, or by every rank if the launcher does not say which is the first.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Default, Eq, Ord, PartialOrd)]
 pub struct Machine {
     /// The name and release of its kernel, such as `Linux 5.14.0-427.13.1.el9_4.x86_64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,8 +54,7 @@ pub struct Machine {
 }
 
 /// Cores of one kind.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct CoreKind {
     /// The kernel's name for the kind, such as `cpu_atom`.
     pub kind: String,
@@ -66,8 +63,7 @@ pub struct CoreKind {
 }
 
 /// A port of a network interface.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct Network {
     /// The device, and the port if it has several: `mlx5_0`, `mlx5_0:2`.
     pub device: String,
@@ -80,8 +76,7 @@ pub struct Network {
 }
 
 /// A library or a component that moves messages.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct Transport {
     /// Its file, without `lib` and `.so`: `mca_btl_vader`, `ucp`.
     pub name: String,
@@ -90,8 +85,7 @@ pub struct Transport {
 }
 
 /// The part of its host that a rank may use, and what it used. Exact, as the kernel counts it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Resources {
     /// The logical processors that the rank may run on, as ranges: the affinity of the thread that
     /// initialised MPI, just after that. Empty when the kernel does not say.
@@ -139,8 +133,7 @@ pub struct Resources {
 
 /// The threads that a rank had when its profile was made. One is busy if it ran, or was ready to run, for at least a
 /// tenth of the time since `MPI_Init`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Threads {
     /// How many there were, with those of libraries and of gyan.
     pub number: u64,
@@ -156,8 +149,7 @@ pub struct Threads {
 }
 
 /// Processors that equally many busy threads might run on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct ThreadLoad {
     /// The logical processors, as ranges.
     pub processors: String,
@@ -166,8 +158,7 @@ pub struct ThreadLoad {
 }
 
 /// An OpenMP runtime that a rank has loaded.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct OpenMpRuntime {
     /// Its file, without `.so`: `libgomp`, `libomp`, `libiomp5`.
     pub runtime: String,
@@ -176,8 +167,7 @@ pub struct OpenMpRuntime {
 }
 
 /// The limits of a control group, versions 1 and 2: the tightest of the groups that the process is in.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Cgroup {
     /// The path of the group that limits processor time; none when no group does.
     pub path: Option<String>,
@@ -190,8 +180,7 @@ pub struct Cgroup {
 }
 
 /// Hosts that are alike.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct MachineSummary {
     /// Their names, sorted.
     pub hosts: Vec<String>,
@@ -200,8 +189,7 @@ pub struct MachineSummary {
 }
 
 /// Hosts on which equally many ranks share equally many processors.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PlacementSummary {
     /// Their names, sorted.
     pub hosts: Vec<String>,
@@ -226,13 +214,11 @@ pub struct PlacementSummary {
 
 impl PlacementSummary {
     /// How many ranks or threads want to run at a time.
-    #[must_use]
     pub fn demand(&self) -> u64 {
         self.threads.unwrap_or(self.ranks)
     }
 
     /// How many ranks or threads can run at a time.
-    #[must_use]
     pub fn capacity(&self) -> f64 {
         let processors = self.processors as f64;
         self.processor_limit.map_or(processors, |limit| limit.min(processors))
@@ -240,8 +226,7 @@ impl PlacementSummary {
 }
 
 /// Cores to which more than one rank or busy thread is bound, although other cores are free.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Crowded {
     /// The logical processors of these cores, as ranges.
     pub processors: String,

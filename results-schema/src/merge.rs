@@ -394,13 +394,13 @@ macro_rules! reduced {
     ) => {
         $(#[$about])*
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+        #[derive(Clone, Debug, serde::Deserialize, PartialEq, serde::Serialize)]
         pub struct $Summary {
             $($(#[$key_about])* pub $key: $Key,)*
             $($(#[$meta])* pub $field: $ty,)*
         }
 
-        #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+        #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
         pub(crate) struct $Reduction {
             $(pub(crate) $field: $kind,)*
         }

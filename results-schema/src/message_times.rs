@@ -5,8 +5,7 @@
 //! sent (MPI 4.1, 3.5). So both number them alike without asking each other, and which of them are timed follows from
 //! the number, as for collective operations ([`Waiting::timed_call`](crate::Waiting::timed_call)).
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Deserialize, Serialize, derive};
 use crate::waiting::{NS_PER_UNIT, write_number, written_numbers};
 use crate::{CodeAddress, LoadedObject, LockTimes};
 
@@ -14,8 +13,7 @@ use crate::{CodeAddress, LoadedObject, LockTimes};
 pub const STREAM_TIMES_AT_MOST: usize = 256;
 
 /// The messages of a rank, by stream.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct MessageTimes {
     /// A number of the clock of the times, which all ranks of a host share.
     pub clock: String,
@@ -38,7 +36,6 @@ pub struct MessageTimes {
 impl MessageTimes {
     /// Most messages whose times the profile of one of `size` ranks has. Those of all ranks are in memory together before they are
     /// compared.
-    #[must_use]
     pub fn at_most(size: u32) -> usize {
         const OF_ALL_RANKS: usize = 1 << 19;
         (OF_ALL_RANKS / (size as usize).max(1)).clamp(64, 768)
@@ -46,10 +43,7 @@ impl MessageTimes {
 }
 
 /// Which way messages go.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(
-    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
-)]
+#[derive(Data!, Serialize, Copy, Default, Eq, Hash, Ord, PartialOrd)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessageDirection {
     /// From this rank.
@@ -61,8 +55,7 @@ pub enum MessageDirection {
 
 /// What a rank waits for in the one-sided synchronisation of some ranks of a window (MPI 4.1, 12.5.2 and 12.5.3): a message
 /// without data, or a lock.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
     /// `MPI_Win_post` of a target: the origin may access it.
@@ -82,7 +75,6 @@ impl Signal {
     pub const COMPLETE: i32 = -3;
 
     /// The signal with this tag; none for a message of the program.
-    #[must_use]
     pub fn with_tag(tag: i32) -> Option<Signal> {
         match tag {
             Signal::POST_IN_START | Signal::POST_IN_COMPLETE => Some(Signal::Post),
@@ -93,8 +85,7 @@ impl Signal {
 }
 
 /// Messages from one rank to another one, on one communicator and with one tag.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct MessageStream {
     /// Which way they go.
     pub direction: MessageDirection,
@@ -137,7 +128,6 @@ pub struct MessageTime {
 impl MessageStream {
     /// Encodes the times of messages, none for one of which they are not known, as `times`. A message that began before the one
     /// before it is not known.
-    #[must_use]
     pub fn written(messages: impl IntoIterator<Item = Option<MessageTime>>) -> String {
         let (mut text, mut before) = (String::new(), 0);
         for message in messages {
@@ -188,8 +178,7 @@ impl MessageStream {
 /// until the sender begins to send; a sender waits for a late receiver, if it does, until the receive is posted (the patterns "late
 /// sender" and "late receiver" of Scalasca). Of several messages that one call waits for, the one for which it waits longest counts.
 /// The messages of a stream that both ranks timed stand for the others.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct MessageWaitingSummary {
     /// The messages that the ranks sent.
     pub messages: u64,
@@ -238,8 +227,7 @@ pub struct MessageWaitingSummary {
 }
 
 /// How long ranks waited in a function for others that were to send or to receive.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct MessageFunctionWaiting {
     /// The function's name in C.
     pub function: String,
@@ -252,8 +240,7 @@ pub struct MessageFunctionWaiting {
 }
 
 /// How long a rank waited for another one, which was late.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct PairWaiting {
     /// The rank that waited.
     pub rank: u32,
@@ -285,7 +272,6 @@ pub struct PairWaiting {
 
 impl PairWaiting {
     /// What the late rank was to do, as a verb.
-    #[must_use]
     pub fn to_do(&self) -> &'static str {
         match (self.signal, self.late) {
             (Some(Signal::Post), _) => "post",
@@ -298,8 +284,7 @@ impl PairWaiting {
 }
 
 /// A call of a function that sends, receives or waits.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct MessagePlace {
     /// The function's name in C.
     pub function: String,

@@ -1,14 +1,13 @@
 //! What callbacks of the library reported about each message and each queue: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Each, Later, Least, Most, reduced};
 use crate::statistics::{Statistic, Statistics};
 
 /// What callbacks of the library reported about messages and the queues that they wait in.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Messages {
     /// Who called back.
     pub source: MessageSource,
@@ -23,8 +22,7 @@ pub struct Messages {
 }
 
 /// Who reports messages.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageSource {
     /// PERUSE 2.0.
@@ -34,8 +32,7 @@ pub enum MessageSource {
 }
 
 /// Whose messages.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum Traffic {
     /// Those of the program, whose tags are not negative.
@@ -46,8 +43,7 @@ pub enum Traffic {
 
 /// What is measured of messages. The first eight are those of PERUSE 2.0, section 9.2. A time is taken when
 /// both its start and its end were seen for one request or message.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[derive(strum::IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
@@ -83,21 +79,18 @@ impl Metric {
     pub const ALL: [Metric; Metric::VARIANTS.len()] = *Metric::VARIANTS.first_chunk().unwrap();
 
     /// The name in the specification and in the files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Whether it is a time in seconds; the others are numbers.
-    #[must_use]
     pub fn is_time(self) -> bool {
         !matches!(self, Metric::NPostedQLen | Metric::NUnexQLen)
     }
 }
 
 /// The measurements of one metric.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct MessageMetric {
     /// What is measured.
     pub metric: Metric,
@@ -115,8 +108,7 @@ pub struct MessageMetric {
 }
 
 /// The queues of the messages from one peer (PERUSE 2.0, section 9.1.4).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PeerQueues {
     /// The rank in `MPI_COMM_WORLD`; none for receives from `MPI_ANY_SOURCE`.
     pub peer: Option<u32>,
@@ -139,8 +131,7 @@ pub struct PeerQueues {
 }
 
 /// The instances of one event of `MPI_T`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct EventCount {
     /// Its name.
     pub name: String,
@@ -161,8 +152,7 @@ pub struct EventCount {
 }
 
 /// What one source reported about messages, over the ranks that had it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct MessagesSummary {
     /// Who called back.
     pub source: MessageSource,
@@ -204,8 +194,7 @@ reduced! {
 }
 
 /// The queues of the messages from one rank to another.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PairSummary {
     /// The rank that receives.
     pub rank: u32,

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::job::Tool;
 
 /// A rank that has not moved between two looks: it is in the same call of MPI, or in its own code since the same call.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is true of a rank whatever the others are
 pub struct RankNow {
     /// Whether it is inside the call; otherwise it is in its own code, and this was its last one.
@@ -87,8 +85,7 @@ impl RankNow {
 }
 
 /// An operation that was started.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct OperationNow {
     /// The function that started it, by its name in C.
     pub function: String,
@@ -103,8 +100,7 @@ pub struct OperationNow {
 }
 
 /// The other side of a message.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// A rank in `MPI_COMM_WORLD`.
@@ -118,8 +114,7 @@ pub enum Peer {
 }
 
 /// A communicator.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum CommunicatorNow {
     /// `MPI_COMM_WORLD`.
@@ -131,8 +126,7 @@ pub enum CommunicatorNow {
 }
 
 /// A place in the code of a process.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct CallPlace {
     /// The file that is mapped there.
     pub path: String,
@@ -144,8 +138,7 @@ pub struct CallPlace {
 }
 
 /// What every rank of a running job is doing, who waits for whom, and why it does not go on: what `gyan now` says.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct JobNow {
     /// `gyan.now/1`.
     pub schema: String,
@@ -175,8 +168,7 @@ pub struct JobNow {
 }
 
 /// Ranks with threads that have the same call stack.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct StackNow {
     /// These ranks.
     pub ranks: Vec<u32>,
@@ -192,8 +184,7 @@ pub struct StackNow {
 }
 
 /// A function on a call stack.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct FrameNow {
     /// Its name, demangled; an address in a file if it has none.
     pub function: String,
@@ -208,8 +199,7 @@ pub struct FrameNow {
 }
 
 /// Ranks whose call stacks cannot be had.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct WithoutStack {
     /// These ranks.
     pub ranks: Vec<u32>,
@@ -218,8 +208,7 @@ pub struct WithoutStack {
 }
 
 /// A rank and what it does.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct RankDoing {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,
@@ -243,7 +232,6 @@ pub struct RankDoing {
 
 impl RankDoing {
     /// A rank that is there, or has written its profile.
-    #[must_use]
     pub fn new(rank: u32, host: &str, doing: Doing) -> RankDoing {
         let (host, ended_by, ended_from) = (host.to_owned(), None, None);
         let (crashed_in, ended_ms) = (Vec::new(), None);
@@ -252,8 +240,7 @@ impl RankDoing {
 }
 
 /// Where the signal that ended a rank came from.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedFrom {
     /// Another process sent it.
@@ -263,8 +250,7 @@ pub enum EndedFrom {
 }
 
 /// What a rank does.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// It has not moved between two looks.
@@ -280,8 +266,7 @@ pub enum Doing {
 }
 
 /// Ranks that do the same at the same place.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct GroupNow {
     /// These ranks.
     pub ranks: Vec<u32>,
@@ -293,8 +278,7 @@ pub struct GroupNow {
 }
 
 /// Why a job does not go on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct HangCause {
     /// What it is.
     pub kind: HangKind,
@@ -305,8 +289,7 @@ pub struct HangCause {
 }
 
 /// The kinds of causes.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum HangKind {
     /// Ranks wait for each other, so none of them can go on.

@@ -32,7 +32,6 @@ impl From<f64> for Number {
 
 impl Number {
     /// The nearest double.
-    #[must_use]
     #[inline]
     pub fn as_f64(self) -> f64 {
         match self {
@@ -46,7 +45,6 @@ impl Number {
     }
 
     /// Whether this is neither NaN nor an infinity.
-    #[must_use]
     pub fn is_finite(self) -> bool {
         match self {
             Number::Integer(_) => true,
@@ -55,7 +53,6 @@ impl Number {
     }
 
     /// Whether this is 0 (either zero of a double).
-    #[must_use]
     pub fn is_zero(self) -> bool {
         match self {
             Number::Integer(integer) => integer == 0,
@@ -64,8 +61,8 @@ impl Number {
     }
 
     /// The sum: exact between integers, otherwise a double.
-    #[must_use]
     #[inline]
+    #[must_use]
     pub fn plus(self, other: Number) -> Number {
         if let (Number::Integer(a), Number::Integer(b)) = (self, other)
             && let Some(sum) = a.checked_add(b)
@@ -76,7 +73,6 @@ impl Number {
     }
 
     /// The order of the values, exact between integers and doubles too. NaN is greater than everything.
-    #[must_use]
     #[inline]
     pub fn compare(self, other: Number) -> Ordering {
         match (self, other) {

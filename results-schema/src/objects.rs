@@ -1,12 +1,10 @@
 //! The objects of MPI that the program made: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
 use crate::Statistic;
+use crate::data::{Data, Serialize, derive};
 
 /// Objects of MPI of one kind that came back from calls of a rank, and those that it freed.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct ObjectsMade {
     /// `communicator`, `window` or `file`.
     pub kind: String,
@@ -17,8 +15,7 @@ pub struct ObjectsMade {
 }
 
 /// Objects of MPI of one kind over the ranks that made some.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ObjectsMadeSummary {
     /// `communicator`, `window` or `file`.
     pub kind: String,

@@ -1,8 +1,7 @@
 //! What the OpenMP runtime of a rank told of its parallel regions: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
 use crate::addresses::LoadedObject;
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Later, Lowest, SumOfErrors, reduced};
 use crate::sites::CodeAddress;
 use crate::statistics::{Statistic, Statistics};
@@ -12,8 +11,7 @@ use crate::units::Unit;
 ///
 /// Only the outermost parallel regions count as regions: what runs in a team inside of one is work of the thread that
 /// started it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct OpenMp {
     /// The runtime, as it names itself.
     pub runtime: String,
@@ -39,8 +37,7 @@ pub struct OpenMp {
 /// The parallel regions that one place in the program starts.
 ///
 /// Where not every entry was timed, the seconds are an estimate from those that were.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct OpenMpRegion {
     /// The address from which the program starts the region, in the function that contains it; none for the regions beyond those
     /// that are kept apart.
@@ -68,31 +65,26 @@ pub struct OpenMpRegion {
 
 impl OpenMp {
     /// Seconds that its threads had: those of `elapsed_s`, of each thread of the largest team.
-    #[must_use]
     pub fn capacity_s(&self) -> f64 {
         self.threads as f64 * self.elapsed_s
     }
 
     /// Seconds of its threads outside of MPI, and not idle.
-    #[must_use]
     pub fn useful_s(&self) -> f64 {
         self.serial_s + self.sum(|region| region.work_s)
     }
 
     /// Seconds that its threads lost to MPI: in it, or idle while the first thread was in it outside of all regions.
-    #[must_use]
     pub fn lost_to_mpi_s(&self) -> f64 {
         self.threads as f64 * self.serial_in_mpi_s + self.sum(|region| region.in_mpi_s)
     }
 
     /// Seconds that its threads were idle while the first thread did work outside of all regions.
-    #[must_use]
     pub fn lost_to_serial_s(&self) -> f64 {
         (self.threads.max(1) - 1) as f64 * self.serial_s
     }
 
     /// Seconds that its threads had less work than the one with the most, in parallel regions.
-    #[must_use]
     pub fn lost_to_imbalance_s(&self) -> f64 {
         self.sum(OpenMpRegion::lost_to_imbalance_s)
     }
@@ -105,7 +97,6 @@ impl OpenMp {
 
 impl OpenMpRegion {
     /// Seconds that its threads had less work than the one with the most of each entry.
-    #[must_use]
     pub fn lost_to_imbalance_s(&self) -> f64 {
         (self.most_work_s * self.threads as f64 - self.work_s).max(0.0)
     }

@@ -1,13 +1,11 @@
 //! A phase of the program: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Each, Later, reduced};
 use crate::{Call, CallSummary, Class, PvarSummary, Samples, SamplesSummary, Statistic, Values};
 
 /// What happened while the program was in one phase.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Phase {
     /// Its name: that given to `gyan_phase_begin`, after those of the phases around it (`step/exchange`), or
     /// `level N` of `MPI_Pcontrol`; empty for time outside all phases, and `off` for time between
@@ -30,8 +28,7 @@ pub struct Phase {
 }
 
 /// A variable in one phase.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PhasePvar {
     /// Its name.
     pub name: String,
@@ -52,7 +49,6 @@ pub struct PhasePvar {
 
 impl PhasePvar {
     /// As [`Pvar::identity`](crate::Pvar::identity).
-    #[must_use]
     pub fn identity(&self) -> (&str, Class, Option<&str>) {
         (&self.name, self.class, self.object.as_deref())
     }

@@ -1,12 +1,10 @@
 //! A performance variable: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Class, Datatype, Element, Measure, Samples, Statistic, Unit, Values};
 
 /// One performance variable, bound to one object.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Pvar {
     /// Its name; unique only together with the class.
     pub name: String,
@@ -54,13 +52,11 @@ pub struct Pvar {
 
 impl Pvar {
     /// What identifies a variable: name, class and object.
-    #[must_use]
     pub fn identity(&self) -> (&str, Class, Option<&str>) {
         (&self.name, self.class, self.object.as_deref())
     }
 
     /// The class that decides how it is reported.
-    #[must_use]
     pub fn effective_class(&self) -> Class {
         self.behaves_as.unwrap_or(self.class)
     }
@@ -110,8 +106,7 @@ impl Pvar {
 }
 
 /// One number of one variable over the ranks that have it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct PvarSummary {
     /// Name of the variable.
     pub name: String,
@@ -138,13 +133,11 @@ pub struct PvarSummary {
 
 impl PvarSummary {
     /// The class that decides how it is reported.
-    #[must_use]
     pub fn effective_class(&self) -> Class {
         self.behaves_as.unwrap_or(self.class)
     }
 
     /// Seconds for a timer whose type is a double (MPI 4.1, 15.3.7): one of integers is in a unit of the library's own.
-    #[must_use]
     pub fn unit(&self) -> Unit {
         let is_timer = self.effective_class() == Class::Timer && self.datatype == Datatype::Double;
         if is_timer { Unit::Seconds } else { Unit::Count }

@@ -30,19 +30,16 @@ impl Ranges {
     }
 
     /// Whether it is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// How many numbers are in it.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }
 
     /// Whether a number is in it.
-    #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         let after = self.0.partition_point(|(first, _)| *first <= number);
         after.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|(_, last)| number <= *last)

@@ -1,7 +1,6 @@
 //! The profile of one rank: schema `gyan.rank/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{
     Call, Clock, Coverage, CvarSetting, End, EventCount, HostCounters, InMpi, Job, Knob, Machine,
     MessageTimes, Messages, Mpi, ObjectsMade, OpenMp, Overhead, Peers, Phase, Pvar, Resources,
@@ -9,8 +8,7 @@ use crate::{
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct RankProfile {
     /// [`RANK_SCHEMA`](crate::RANK_SCHEMA).
     pub schema: String,

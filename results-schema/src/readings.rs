@@ -59,7 +59,6 @@ impl Pvar {
     }
 
     /// The same by element, in order; a variable without a number has none.
-    #[must_use]
     pub fn elements(&self) -> BTreeMap<Element, Readings> {
         let mut elements: BTreeMap<Element, Readings> = BTreeMap::new();
         self.readings(&mut |Reading { measure, element, number }| {

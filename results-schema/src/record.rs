@@ -6,9 +6,9 @@
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::data::{Data, Serialize, derive};
 use crate::read::{ReadError, parse};
 use crate::{CoverageSummary, RECORD_SCHEMA, Summary};
 
@@ -26,8 +26,7 @@ const LEVEL: u8 = 6;
 const DIGITS: i32 = 5;
 
 /// A job, as a site keeps it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct JobRecord {
     /// [`RECORD_SCHEMA`].
     pub schema: String,
@@ -50,8 +49,7 @@ pub struct JobRecord {
 }
 
 /// A way to shorten a summary. Those that are not needed for the size are for privacy.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shortening {
     /// Without places in the code, control variables, warnings, names of files, performance variables and single pairs of ranks.

@@ -1,15 +1,13 @@
 //! The readings of a variable while the program ran, and its course: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::merge::add_histogram;
 use crate::{Class, Number, Statistic};
 
 /// The readings of a variable while the program ran, at calls of MPI functions.
 ///
 /// Each reading counts once, so the mean is over readings, which are spread over the run as the budget allows.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Samples {
     /// Number of readings.
     pub n: u64,
@@ -79,8 +77,7 @@ impl Samples {
 }
 
 /// Extremes and mean of the sum over the elements of a vector.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct SampledSum {
     /// The smallest sum.
     pub min: Number,
@@ -91,8 +88,7 @@ pub struct SampledSum {
 }
 
 /// One state of a STATE variable.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct StateShare {
     /// Its name in the variable's enumeration, else its number.
     pub state: String,
@@ -102,8 +98,7 @@ pub struct StateShare {
 
 /// The readings of one variable on the ranks while the program ran. Extremes and means are among the rows of
 /// variables.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SamplesSummary {
     /// Name of the variable.
     pub name: String,
@@ -126,8 +121,7 @@ pub struct SamplesSummary {
 }
 
 /// One state of a STATE variable.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct StateSummary {
     /// Its name in the variable's enumeration, else its number.
     pub state: String,
@@ -136,8 +130,7 @@ pub struct StateSummary {
 }
 
 /// Sampled variables over the run: one record per interval.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Series {
     /// The requested interval, in seconds. In a long run records are merged, the oldest the most, so their
     /// intervals are longer.
@@ -188,8 +181,7 @@ impl Series {
 
 /// A variable in a series: for a vector, the sum over the elements. Each list is as long as [`Series::end_s`];
 /// none for an interval in which it was not read.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SeriesColumn {
     /// Its name.
     pub name: String,

@@ -1,13 +1,11 @@
 //! How a program scales: its runs at several sizes, and the laws by which its numbers grow. Schema
 //! `gyan.scale/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Tool, Unit};
 
 /// Runs of one program at several sizes.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Scaling {
     /// [`SCALE_SCHEMA`](crate::SCALE_SCHEMA).
     pub schema: String,
@@ -35,8 +33,7 @@ pub struct Scaling {
 }
 
 /// One size: one run or several.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ScaleSize {
     /// The size.
     pub size: f64,
@@ -66,8 +63,7 @@ pub struct ScaleSize {
 }
 
 /// The efficiencies of POP at one size (see [`Efficiencies`](crate::Efficiencies)).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct ScalePop {
     /// 1 when each rank has the same work.
     pub load_balance: f64,
@@ -98,8 +94,7 @@ pub struct ScalePop {
 }
 
 /// The efficiencies of the threads at one size (see [`HybridEfficiencies`](crate::HybridEfficiencies)), the median of the runs.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct ScaleHybrid {
     /// Threads of all ranks.
     pub threads: f64,
@@ -112,8 +107,7 @@ pub struct ScaleHybrid {
 }
 
 /// Why the time outside MPI changes with the size: `instructions` x `ipc` x `frequency` is the computation scalability of POP.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct ScaleComputation {
     /// The instructions outside MPI of all ranks at the smallest size, as a multiple of those at this size; if the work grows, of
     /// one rank.
@@ -125,8 +119,7 @@ pub struct ScaleComputation {
 }
 
 /// The kind of a number.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum ScaleKind {
     /// Seconds of the whole run.
@@ -155,8 +148,7 @@ pub enum ScaleKind {
 }
 
 /// One number over the sizes.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ScaleRow {
     /// Its kind.
     pub kind: ScaleKind,
@@ -184,8 +176,7 @@ pub struct ScaleRow {
 
 /// One number at one size, over ranks: the median of the runs of that size. For the run time and its parts, those of the run of
 /// middle length, so that parts add up.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct ScalePoint {
     /// The size.
     pub size: f64,
@@ -201,8 +192,7 @@ pub struct ScalePoint {
 }
 
 /// How a number grows.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Fit {
     /// The law.
     pub growth: Growth,
@@ -223,8 +213,7 @@ pub struct Fit {
 
 /// The value of a law at a size, and from where to where the laws lead that fit about as well, with the noise of the runs. A new run
 /// lies in between in about 85 to 95 of 100 cases, if one of these laws is right.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct Predicted {
     /// The size.
     pub size: f64,
@@ -237,8 +226,7 @@ pub struct Predicted {
 }
 
 /// The shapes of growth that gyan distinguishes.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 #[serde(rename_all = "snake_case", tag = "shape")]
 pub enum Growth {
     /// 0 at every size.

@@ -9,7 +9,6 @@ use crate::{
 };
 
 /// Each schema with its file name under `schemas/`.
-#[must_use]
 pub fn all() -> [(&'static str, Schema); 10] {
     [
         ("rank.schema.json", of::<RankProfile>()),

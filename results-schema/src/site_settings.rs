@@ -108,7 +108,6 @@ impl SiteSettings {
 
     /// What is wrong with a text, for each setting on its own, so that a file can be put right in one go. None for a
     /// text that [`SiteSettings::parse`] takes.
-    #[must_use]
     pub fn mistakes(text: &str) -> Vec<String> {
         let Ok(table) = toml::from_str::<toml::Table>(text) else {
             return SiteSettings::parse(text).err().iter().map(ToString::to_string).collect();
@@ -132,14 +131,12 @@ impl SiteSettings {
     }
 
     /// Whether runs of this program by this user are never recorded. `program`: the file name of the executable.
-    #[must_use]
     pub fn leaves_out(&self, program: &str, user: u32) -> bool {
         let is_meant = |pattern: &String| WildMatch::new(pattern).matches(program);
         self.leave_out_users.contains(&user) || self.leave_out_programs.iter().any(is_meant)
     }
 
     /// Whether the job with this id is one of those that are recorded. All processes of the job get the same answer.
-    #[must_use]
     pub fn chooses(&self, job: &str) -> bool {
         let hash = u64::from(crc32fast::hash(job.as_bytes()));
         // An equal part of all hashes for each of the jobs.

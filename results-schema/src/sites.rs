@@ -1,9 +1,8 @@
 //! Where in the program the time in MPI is spent: call sites with what their calls took, in a rank profile
 //! and over ranks.
 
-use serde::{Deserialize, Serialize};
-
 use crate::addresses::LoadedObject;
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Later, SumOfErrors, SumOfVariances, reduced};
 use crate::statistics::{Statistic, Statistics};
 
@@ -11,8 +10,7 @@ use crate::statistics::{Statistic, Statistics};
 ///
 /// The sites of a function add up to its number of calls, its time and its bytes; how these are divided between
 /// the sites is an estimate from the timed calls, and exact when all calls were timed.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Sites {
     /// The sites, the one with the most time first.
     pub sites: Vec<Site>,
@@ -23,8 +21,7 @@ pub struct Sites {
 }
 
 /// The calls of one function from one place.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Site {
     /// The function that is called, by its name in C.
     pub function: String,
@@ -55,8 +52,7 @@ pub struct Site {
 }
 
 /// The nested calls that led to a site.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct SiteStack {
     /// How many of the recorded stacks are this one.
     pub hits: u64,
@@ -70,8 +66,7 @@ pub struct SiteStack {
 }
 
 /// A place in the code.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct CodeAddress {
     /// The object, by its place in the load map; none for code that belongs to no file.
     pub object: Option<usize>,
@@ -85,8 +80,7 @@ pub struct CodeAddress {
 }
 
 /// The call sites of all ranks. The same place in the same file is one site, wherever it was loaded.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct SitesSummary {
     /// The sites, the one with the most time on all ranks first.
     pub sites: Vec<SiteSummary>,

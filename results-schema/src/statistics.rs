@@ -6,9 +6,8 @@
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
-
 use crate::Number;
+use crate::data::{Deserialize, Serialize};
 
 /// An extreme and the lowest rank that has it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
@@ -39,7 +38,6 @@ pub struct Statistics {
 impl Statistics {
     /// The statistics of one value of one rank. NaN and infinities are counted separately, so that they do not
     /// poison the rest.
-    #[must_use]
     #[inline]
     pub fn of(value: Number, rank: u32) -> Statistics {
         if !value.is_finite() {
@@ -52,7 +50,6 @@ impl Statistics {
     }
 
     /// The statistics of `n` ranks that all have 0, the lowest of them being `lowest_rank`.
-    #[must_use]
     pub fn of_zeros(n: u64, lowest_rank: u32) -> Statistics {
         let mut zeros = Statistics::of(Number::Integer(0), lowest_rank);
         if let Some(moments) = &mut zeros.moments {
@@ -79,13 +76,11 @@ impl Statistics {
     }
 
     /// The number of ranks seen.
-    #[must_use]
     pub fn ranks(&self) -> u64 {
         self.moments.map_or(0, |moments| moments.n) + self.not_finite
     }
 
     /// The result; none before the first finite value.
-    #[must_use]
     pub fn finish(&self) -> Option<Statistic> {
         let Statistics { moments, not_finite } = *self;
         let Moments { n, min, max, sum, mean: _, m2 } = moments?;
@@ -166,7 +161,6 @@ fn is_zero(n: &u64) -> bool {
 
 impl Statistic {
     /// Whether the value is 0 on every rank.
-    #[must_use]
     pub fn is_zero(&self) -> bool {
         self.min.is_zero() && self.max.is_zero() && self.not_finite == 0
     }

@@ -1,7 +1,6 @@
 //! The profiles of all ranks of a job reduced to one: schema `gyan.summary/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{
     BadEnding, CallSummary, Clock, CoverageSummary, CriticalPath, CvarSetting, Efficiencies,
     EventSummary, Finding, HostCountersSummary, HostDifference, HostSummary, InMpiSummary, Job,
@@ -12,8 +11,7 @@ use crate::{
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Summary {
     /// [`SUMMARY_SCHEMA`](crate::SUMMARY_SCHEMA).
     pub schema: String,
@@ -134,20 +132,17 @@ pub struct Summary {
 
 impl Summary {
     /// Seconds that each rank took, without the start of gyan where that is known; none where the ranks have no times.
-    #[must_use]
     pub fn rank_times_s(&self) -> Option<&Statistic> {
         self.run_s.as_ref().or(self.elapsed_s.as_ref())
     }
 
     /// Joules that the hosts took while the ranks ran; none unless each host counts them.
-    #[must_use]
     pub fn energy_j(&self) -> Option<f64> {
         self.of_energies(|_| Some(1.0))
     }
 
     /// About how many of these joules they took while their ranks were in MPI: each host counts by the share of the time
     /// that its ranks spent there.
-    #[must_use]
     pub fn energy_in_mpi_j(&self) -> Option<f64> {
         self.of_energies(|of| of.in_mpi_share)
     }
@@ -159,14 +154,12 @@ impl Summary {
     }
 
     /// Seconds that the run took: those of its slowest rank, without the start of gyan where that is known.
-    #[must_use]
     pub fn run_time_s(&self) -> f64 {
         self.run_s.as_ref().map_or(self.job.known_s(), |run| run.max.as_f64())
     }
 
     /// How long ranks wait for each other within calls of a function; none for one that only starts the operation, for which they
     /// wait in others.
-    #[must_use]
     pub fn waiting_in(&self, function: &str) -> Option<&WaitingSummary> {
         let mut waiting = self.waiting.iter();
         waiting.find(|of| of.function == function && !only_starts(&of.function))
@@ -174,7 +167,6 @@ impl Summary {
 
     /// Seconds of all ranks in which at least one thread of a rank was in MPI; none when several threads were and that is
     /// not known. It is less than `in_mpi.time_s` where threads were there together.
-    #[must_use]
     pub fn wall_in_mpi_s(&self) -> Option<f64> {
         if let (Some(run), Some(useful)) = (&self.run_s, &self.useful_s) {
             return Some((run.sum.as_f64() - useful.sum.as_f64()).max(0.0));
@@ -184,7 +176,6 @@ impl Summary {
     }
 
     /// Whether several threads of a rank were in MPI at once, whose times are summed up.
-    #[must_use]
     pub fn has_thread_seconds(&self) -> bool {
         let wall_s = self.wall_in_mpi_s();
         self.in_mpi.as_ref().is_some_and(|in_mpi| {
@@ -193,15 +184,13 @@ impl Summary {
     }
 
     /// The function that was called most often on all ranks together.
-    #[must_use]
     pub fn most_called(&self) -> Option<&CallSummary> {
         self.calls.iter().max_by(|one, other| one.count.sum.compare(other.count.sum))
     }
 }
 
 /// Which ranks a summary holds.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Ranks {
     /// Size of `MPI_COMM_WORLD`.
     pub expected: u32,
@@ -217,15 +206,13 @@ pub struct Ranks {
 
 impl Ranks {
     /// Whether every rank is included and nothing was left out.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.left_out.is_empty()
     }
 }
 
 /// The reduction by the ranks themselves, inside MPI (`GYAN_REDUCE`).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct ReducedInMpi {
     /// Seconds that it took on rank 0, including the wait for the others.
     pub time_s: f64,
@@ -236,8 +223,7 @@ pub struct ReducedInMpi {
 }
 
 /// A file of the run directory that is not part of the summary.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
 pub struct LeftOut {
     /// Its name.
     pub file: String,
@@ -246,8 +232,7 @@ pub struct LeftOut {
 }
 
 /// A warning and how many ranks gave it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Warning {
     /// The warning.
     pub text: String,

@@ -14,13 +14,11 @@ use crate::{Address, Ending, LoadedObject, MessageDirection, TIMELINE_SCHEMA};
 pub const TIMELINE_EVENT_BYTES: usize = 32;
 
 /// The name of a rank's timeline inside a run directory.
-#[must_use]
 pub fn timeline_file_name(rank: u32) -> String {
     format!("timeline-{rank:06}.bin")
 }
 
 /// The rank in a file name; none when it is not the name of a timeline.
-#[must_use]
 pub fn rank_of_timeline_name(name: &str) -> Option<u32> {
     let rank = name.strip_prefix("timeline-")?.strip_suffix(".bin")?.parse().ok()?;
     (timeline_file_name(rank) == name).then_some(rank)
@@ -131,7 +129,6 @@ const IS_BETWEEN: u64 = 1 << 32;
 
 impl TimelineLabel {
     /// As it is in memory.
-    #[must_use]
     pub fn packed(&self) -> [u64; 6] {
         let TimelineIteration {
             number, begun_ticks, ended_ticks, is_slow, is_drawn, phase, ..
@@ -145,7 +142,6 @@ impl TimelineLabel {
     }
 
     /// The label of a packed form.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn unpacked([number, begun, ended, flags, between, ended_before]: [u64; 6]) -> Self {
         let iteration = TimelineIteration {
@@ -165,7 +161,6 @@ impl TimelineLabel {
 
 impl TimelineSelection {
     /// Whether the first message of the run is in it.
-    #[must_use]
     pub fn begins_with_the_run(&self) -> bool {
         self.phase.is_none()
             && self.slowest.is_none()
@@ -192,7 +187,6 @@ pub struct TimelineClock {
 
 impl TimelineClock {
     /// A time on the clock of the host, in ns.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub fn ns(&self, ticks: u64) -> u64 {
         let since = ticks.saturating_sub(self.origin_ticks) as f64;
@@ -316,7 +310,6 @@ impl TimelineEvent {
     pub const FUNCTIONS_AT_MOST: u16 = PHASE - 1;
 
     /// An event that says nothing else.
-    #[must_use]
     pub const fn new(kind: TimelineKind, begun: u64) -> TimelineEvent {
         TimelineEvent {
             kind,
@@ -334,7 +327,6 @@ impl TimelineEvent {
 
     /// As it is in memory and in the file.
     #[inline]
-    #[must_use]
     #[allow(clippy::cast_sign_loss)]
     pub fn packed(&self) -> [u64; 4] {
         let exponent = (u64::BITS - self.took.leading_zeros()).saturating_sub(MANTISSA_BITS);
@@ -363,7 +355,6 @@ impl TimelineEvent {
     }
 
     /// The event of a packed form; none for a place that holds none.
-    #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
     pub fn unpacked([begin, took, tag, kind]: [u64; 4]) -> Option<TimelineEvent> {
         let mantissa = u64::from(took as u32 >> EXPONENT_BITS);
@@ -419,7 +410,6 @@ impl<'a> TimelineRing<'a> {
     }
 
     /// How many events are left.
-    #[must_use]
     pub fn left(&self) -> u64 {
         self.pieces().iter().map(|piece| piece.len() as u64).sum()
     }

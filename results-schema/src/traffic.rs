@@ -1,10 +1,9 @@
 //! What each rank sends to each of the others, exactly: in messages, and by accesses to their memory.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// What a rank sent to each of its peers.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Peers {
     /// By point-to-point operations (MPI 4.1, chapters 3 and 4). A message is counted when its send begins,
     /// with the bytes given by the arguments; one to `MPI_PROC_NULL` does not count.
@@ -16,8 +15,7 @@ pub struct Peers {
 }
 
 /// What a rank sent to one peer.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Default, Eq)]
 pub struct PeerTraffic {
     /// Its rank in `MPI_COMM_WORLD`. None for all others together: processes that are not in it, or whose rank
     /// is not known; in a job of more than 4,096 ranks, also peers after the rank's first 1,024.
@@ -29,8 +27,7 @@ pub struct PeerTraffic {
 }
 
 /// The ways in which data gets from one process to another.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum TrafficKind {
     /// See [`Peers::messages`].
@@ -40,8 +37,7 @@ pub enum TrafficKind {
 }
 
 /// Who sends how much to whom, over the ranks.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct TrafficSummary {
     /// The way.
     pub kind: TrafficKind,
@@ -77,8 +73,7 @@ impl TrafficSummary {
 }
 
 /// What one rank sent.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct RankTraffic {
     /// The rank.
     pub rank: u32,
@@ -95,8 +90,7 @@ pub struct RankTraffic {
 }
 
 /// A row of the communication matrix.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct MatrixRow {
     /// The rank that sends.
     pub rank: u32,
@@ -106,8 +100,7 @@ pub struct MatrixRow {
 }
 
 /// What one rank sent to one other.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 pub struct PairTraffic {
     /// The rank that sends.
     pub from: u32,
@@ -120,8 +113,7 @@ pub struct PairTraffic {
 }
 
 /// What was sent over one distance.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 pub struct DistanceTraffic {
     /// The difference of the ranks of sender and receiver; none for the rest.
     pub distance: Option<u32>,
@@ -132,8 +124,7 @@ pub struct DistanceTraffic {
 }
 
 /// What was sent from one host to another, or within one.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct HostTraffic {
     /// The host that sends.
     pub from: String,

@@ -1,12 +1,10 @@
 //! What `gyan tune` found: schema `gyan.tune/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Figure, Tool};
 
 /// Which settings were tried for a program, what each did, and which is worth keeping.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Tuning {
     /// [`TUNE_SCHEMA`](crate::TUNE_SCHEMA).
     pub schema: String,
@@ -39,8 +37,7 @@ pub struct Tuning {
 }
 
 /// What is to improve.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct TuneMetric {
     /// In a few words, or the pattern whose first group is the number in the output of the program.
     pub name: String,
@@ -53,8 +50,7 @@ pub struct TuneMetric {
 }
 
 /// How a tune ended.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneEnd {
     /// Everything was tried, or none of the settings could be.
@@ -68,8 +64,7 @@ pub enum TuneEnd {
 }
 
 /// A value for a control variable of the MPI library, or for a variable of the environment.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Eq, Hash, Ord, PartialOrd)]
 pub struct Assignment {
     /// Its name.
     pub name: String,
@@ -81,8 +76,7 @@ pub struct Assignment {
 }
 
 /// A setting, or several that belong together, and what became of it.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Trial {
     /// What is set.
     pub settings: Vec<Assignment>,
@@ -116,8 +110,7 @@ pub struct Trial {
 }
 
 /// Whether the library took a setting.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Took {
     /// No run with it yet.
@@ -131,8 +124,7 @@ pub enum Took {
 }
 
 /// A number that must move if a setting does anything.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Witnessed {
     /// In a few words.
     pub name: String,
@@ -148,8 +140,7 @@ pub struct Witnessed {
 }
 
 /// What a setting gains, as a part of the default's median: 0.1 is 10 % better.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy)]
 pub struct Gain {
     /// The Hodges-Lehmann estimate.
     pub share: f64,
@@ -166,8 +157,7 @@ pub struct Gain {
 }
 
 /// What became of a setting.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum TrialVerdict {
     /// Better than the default in runs that were not used to choose it.
@@ -191,7 +181,6 @@ pub enum TrialVerdict {
 
 impl Tuning {
     /// Whether there were settings to try, and not one of them could be: each was ignored, or its runs failed.
-    #[must_use]
     pub fn could_try_nothing(&self) -> bool {
         let is_out = |trial: &Trial| {
             matches!(trial.verdict, TrialVerdict::Ignored | TrialVerdict::Disqualified)

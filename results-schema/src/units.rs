@@ -1,9 +1,8 @@
 //! In what a number is, and how well it is known.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// The bytes that a size says: `4MiB`, `512K`, `1000000`; units are powers of 1024. None if it says none.
-#[must_use]
 pub fn parse_bytes(size: &str) -> Option<u64> {
     let digits = size.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(size.len());
     let (number, unit) = size.split_at(digits);
@@ -19,8 +18,7 @@ pub fn parse_bytes(size: &str) -> Option<u64> {
 }
 
 /// The unit of a number.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// A number of things, or whatever unit the library's description gives.
@@ -41,7 +39,6 @@ pub enum Unit {
 
 impl Unit {
     /// As it stands behind a number: `s`, `bytes`, `/s`, or nothing for a number of things or a share.
-    #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Seconds => "s",
@@ -52,7 +49,6 @@ impl Unit {
     }
 
     /// The unit of this symbol; a number of things for any that is not known.
-    #[must_use]
     pub fn from_symbol(symbol: &str) -> Unit {
         let all = [Unit::Seconds, Unit::Bytes, Unit::PerSecond];
         all.into_iter().find(|unit| unit.symbol() == symbol).unwrap_or(Unit::Count)
@@ -60,8 +56,7 @@ impl Unit {
 }
 
 /// How well a number is known.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq, Ord, PartialOrd)]
 #[serde(rename_all = "snake_case")]
 pub enum Fidelity {
     /// Counted or read: every call or message is included.
@@ -76,7 +71,6 @@ pub enum Fidelity {
 
 impl Fidelity {
     /// In words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Fidelity::Exact => "exact",

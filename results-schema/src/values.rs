@@ -44,7 +44,6 @@ pub struct Digest {
 impl Values {
     /// The value in `bytes`, in the machine's byte order: text up to the first NUL for `MPI_CHAR`, otherwise
     /// elements as in [`from_elements`](Self::from_elements).
-    #[must_use]
     pub fn from_bytes(datatype: Datatype, bytes: &[u8], limit: usize) -> Values {
         if datatype != Datatype::Char {
             return Values::from_elements(datatype.decode_all(bytes), limit);
@@ -55,7 +54,6 @@ impl Values {
     }
 
     /// The elements themselves if there are at most `limit`, otherwise their [`Digest`].
-    #[must_use]
     pub fn from_elements(elements: Vec<Number>, limit: usize) -> Values {
         if elements.len() <= limit.max(1) {
             return Values::Elements(elements);
@@ -92,13 +90,11 @@ impl Values {
 
     /// The differences `end - start` of each element, wrapping in the width of `datatype`; the
     /// shorter of the two gives the length.
-    #[must_use]
     pub fn difference(datatype: Datatype, start: &[u8], end: &[u8], limit: usize) -> Values {
         Values::from_elements(datatype.differences(start, end), limit)
     }
 
     /// The sums of the elements of both; none for values without elements.
-    #[must_use]
     pub fn plus(&self, other: &Values) -> Option<Values> {
         let (Values::Elements(one), Values::Elements(other)) = (self, other) else { return None };
         let sums = one.iter().zip(other).map(|(&one, &other)| one.plus(other));

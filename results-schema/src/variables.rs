@@ -1,12 +1,10 @@
 //! Every variable, category and event of an MPI library: schema `gyan.variables/1`.
 
-use serde::{Deserialize, Serialize};
-
+use crate::data::{Data, Serialize, derive};
 use crate::{Class, Datatype, Mpi, Number, Tool, Values};
 
 /// What an MPI library tells about itself through `MPI_T`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize)]
 pub struct Variables {
     /// [`VARIABLES_SCHEMA`](crate::VARIABLES_SCHEMA).
     pub schema: String,
@@ -43,8 +41,7 @@ pub struct Variables {
 }
 
 /// Monitoring that a library leaves off by default, and what turns it on.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Switch {
     /// Its name in `GYAN_ENABLE` and `gyan run --enable`.
     pub name: String,
@@ -65,8 +62,7 @@ pub struct Switch {
 }
 
 /// When the library was asked: variables appear and values settle in `MPI_Init`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
     /// Before `MPI_Init`.
@@ -76,8 +72,7 @@ pub enum Moment {
 }
 
 /// A control variable (MPI 4.1, 15.3.6).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct Cvar {
     /// Its index.
     pub index: usize,
@@ -112,8 +107,7 @@ pub struct Cvar {
 }
 
 /// A name of a value.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct Item {
     /// The value.
     pub value: i32,
@@ -122,8 +116,7 @@ pub struct Item {
 }
 
 /// A performance variable (MPI 4.1, 15.3.7).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct PvarInfo {
     /// Its index.
     pub index: usize,
@@ -160,8 +153,7 @@ pub struct PvarInfo {
 }
 
 /// A category (MPI 4.1, 15.3.9).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Category {
     /// Its index.
     pub index: usize,
@@ -181,8 +173,7 @@ pub struct Category {
 }
 
 /// A type of events (MPI 4.1, 15.3.8).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Event {
     /// Its index.
     pub index: usize,
@@ -202,8 +193,7 @@ pub struct Event {
 }
 
 /// A source of events (MPI 4.1, 15.3.8).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Source {
     /// Its index.
     pub index: usize,
@@ -221,7 +211,6 @@ pub struct Source {
 }
 
 /// The text of a value: names if there is an enumeration, elements separated by commas.
-#[must_use]
 pub fn value_text(value: &Values, enumeration: Option<&[Item]>) -> String {
     let name = |number: &Number| {
         let item = enumeration
@@ -252,7 +241,6 @@ const ENDS: [&str; 9] = [
 
 /// The names that a description gives the values of a variable, a line each: `name - what it does`. MPICH tells its
 /// algorithms in no other way.
-#[must_use]
 pub fn described_items(description: &str) -> Vec<Item> {
     let mut parts: Vec<&str> = description.split(" - ").collect();
     parts.pop();
@@ -276,7 +264,6 @@ pub fn described_items(description: &str) -> Vec<Item> {
 
 impl Cvar {
     /// The names of its values: of its enumeration, or as MPICH describes its algorithms.
-    #[must_use]
     pub fn items(&self) -> Vec<Item> {
         match (&self.enumeration, &self.name) {
             (Some(items), _) => items.clone(),
@@ -286,7 +273,6 @@ impl Cvar {
     }
 
     /// Its value as text; none when it was not read.
-    #[must_use]
     pub fn value_text(&self) -> Option<String> {
         Some(value_text(self.value.as_ref()?, self.enumeration.as_deref()))
     }
@@ -294,7 +280,6 @@ impl Cvar {
 
 impl PvarInfo {
     /// Its value as text; none when it was not read.
-    #[must_use]
     pub fn value_text(&self) -> Option<String> {
         Some(value_text(self.value.as_ref()?, self.enumeration.as_deref()))
     }
@@ -302,7 +287,6 @@ impl PvarInfo {
 
 /// Whether only the description of a variable names its values. Of those with `POSIX` the first name cannot be told from
 /// the words before it.
-#[must_use]
 pub fn is_described(name: &str) -> bool {
     let is_algorithm = name.starts_with("MPIR_CVAR_") && name.ends_with("_INTRA_ALGORITHM");
     is_algorithm && !name.contains("_POSIX_")

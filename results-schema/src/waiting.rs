@@ -1,7 +1,7 @@
 //! How long calls of collectives took: the same calls on all ranks of a communicator, so that waiting for others can be told
 //! from what the call costs when all are there.
 
-use serde::{Deserialize, Serialize};
+use crate::data::{Data, Serialize, derive};
 
 /// Most durations of one function on one communicator that a profile holds.
 pub const DURATIONS_AT_MOST: usize = 1024;
@@ -21,7 +21,6 @@ pub enum WaitsFor {
 
 impl WaitsFor {
     /// By the name of a function in C that gyan compares between ranks.
-    #[must_use]
     pub fn in_function(name: &str) -> WaitsFor {
         match name.strip_suffix("_c").unwrap_or(name) {
             "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" | "MPI_Ibcast" | "MPI_Iscatter"
@@ -35,14 +34,12 @@ impl WaitsFor {
 
     /// Whether waiting in such a function is known only by when its calls began. Else the call itself says it: each rank waits in
     /// it for all others.
-    #[must_use]
     pub fn is_known_by_starts(name: &str) -> bool {
         only_starts(name) || WaitsFor::in_function(name) != WaitsFor::All
     }
 }
 
 /// Whether a function that gyan compares between ranks only starts an operation: ranks wait in the call that completes its request.
-#[must_use]
 pub fn only_starts(name: &str) -> bool {
     name.starts_with("MPI_I")
 }
@@ -52,8 +49,7 @@ pub fn only_starts(name: &str) -> bool {
 ///
 /// The calls are numbered from 0, alike on every rank. In each block of `2^level` calls that begins at a
 /// multiple of `2^level`, one was timed; which one depends on nothing else (`docs/developers/internals.md`).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Waiting {
     /// The function's name in C.
     pub function: String,
@@ -80,8 +76,7 @@ pub struct Waiting {
 }
 
 /// When calls began, on a clock that the ranks of a host share.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct CallStarts {
     /// This rank in the communicator.
     pub rank: u32,
@@ -107,7 +102,6 @@ impl CallStarts {
     /// Most calls of one function on one communicator of `size` ranks. Those of all ranks are in memory, and in the last
     /// messages of a reduction inside MPI, before they are compared. Where the call itself says how long a rank waits, they only
     /// have to tell how clocks differ, and about when calls were.
-    #[must_use]
     pub fn at_most(size: u32, function: &str) -> usize {
         const OF_ALL_RANKS: usize = 1 << 17;
         let most = if WaitsFor::is_known_by_starts(function) { 512 } else { 128 };
@@ -115,7 +109,6 @@ impl CallStarts {
     }
 
     /// Encodes times in ns as `begun`. A call that began before the one before it is not known.
-    #[must_use]
     pub fn written(times: impl IntoIterator<Item = Option<u64>>) -> String {
         let (mut text, mut before) = (String::new(), 0);
         for ns in times {
@@ -139,7 +132,6 @@ impl CallStarts {
     }
 
     /// Encodes as `waits` when calls began, in ns, that completed what the calls started that `began` then.
-    #[must_use]
     pub fn written_waits(
         began: impl IntoIterator<Item = Option<u64>>,
         waits: impl IntoIterator<Item = Option<u64>>,
@@ -208,7 +200,6 @@ const EXPONENT_AT_MOST: u32 = 56;
 
 impl Waiting {
     /// Encodes durations in ns as `times_ns`; none for one that is not known.
-    #[must_use]
     pub fn written(durations: impl IntoIterator<Item = Option<u64>>) -> String {
         let digits = durations.into_iter().flat_map(|ns| {
             let [exponent, fraction] = ns.map_or([0, 0], |ns| split(ns.max(1)));
@@ -232,7 +223,6 @@ impl Waiting {
 
     /// The number of the call that is timed in block `block` at `level`. It is the timed one of either half of
     /// the block.
-    #[must_use]
     pub fn timed_call(level: u32, block: u64) -> u64 {
         (1..=level).rev().fold(block, |block, level| 2 * block + later_half(level, block))
     }
@@ -292,8 +282,7 @@ fn place(digit: u8) -> Option<u64> {
 ///
 /// Of functions that only start an operation, the time is that in the calls that complete it, and the timed ones stand for the others by
 /// their number. Of several operations that one call completes, that for which the rank waits longest has its time.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct WaitingSummary {
     /// The function's name in C.
     pub function: String,
@@ -320,8 +309,7 @@ pub struct WaitingSummary {
 }
 
 /// The same for one communicator.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct CommunicatorWaiting {
     /// Its name according to its lowest rank.
     pub communicator: String,
@@ -352,8 +340,7 @@ pub struct CommunicatorWaiting {
 }
 
 /// How long the ranks of a communicator waited, each for all others. The average corresponds to `waiting_s`.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Copy, Default)]
 pub struct WaitingOfRanks {
     /// Seconds that the rank with the least waiting waited.
     pub min_s: f64,
@@ -368,8 +355,7 @@ pub struct WaitingOfRanks {
 }
 
 /// A rank that came last in calls.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default)]
 pub struct LastRank {
     /// The rank in `MPI_COMM_WORLD`.
     pub rank: u32,

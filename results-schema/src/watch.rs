@@ -1,15 +1,13 @@
 //! Receives that were watched: on one rank and over ranks.
 
-use serde::{Deserialize, Serialize};
-
 use crate::addresses::{Address, LoadedObject, Stack};
+use crate::data::{Data, Serialize, derive};
 use crate::merge::{Later, reduced};
 use crate::statistics::{Statistic, Statistics};
 
 /// Receives that were called while a variable was above a threshold (after the example tool in MPI 4.1,
 /// 15.3.7).
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Watch {
     /// The variable that was compared, by the library's name.
     pub variable: String,
@@ -32,8 +30,7 @@ pub struct Watch {
 }
 
 /// One place in the program that calls a receive.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Eq)]
 pub struct WatchSite {
     /// The function that is called, by its name in C.
     pub function: String,
@@ -52,8 +49,7 @@ pub struct WatchSite {
 }
 
 /// A receive that was called while the variable was above the threshold.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Hit {
     /// The value.
     pub value: u64,

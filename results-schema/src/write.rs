@@ -8,13 +8,11 @@ use serde::Serialize;
 use crate::{Overhead, RankProfile, Summary};
 
 /// The name of a rank's file inside a run directory.
-#[must_use]
 pub fn rank_file_name(rank: u32) -> String {
     format!("rank-{rank:06}.json")
 }
 
 /// The rank in a file name; none when it is not the name of a rank profile.
-#[must_use]
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("rank-")?.strip_suffix(".json")?;
     let rank = digits.parse().ok()?;

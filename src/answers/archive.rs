@@ -19,7 +19,6 @@ use crate::document::{
 pub(crate) struct Extent {
     /// Every row.
     pub(crate) all: bool,
-    /// The table of weeks.
     pub(crate) weeks: bool,
 }
 
@@ -81,7 +80,6 @@ pub(crate) fn archive_report(of: &ArchiveReport, extent: Extent) -> Presentation
     Presentation { view, rows: Data::new(&of.programs), document: Document::new(of) }
 }
 
-/// On one page.
 pub(crate) fn page_of_archive(of: &ArchiveReport) -> Page<'_> {
     let mut whole = PageBlock::new("hours", "Where the core hours went").with(true, [hours(of)]);
     let programs_with_most = of.programs.iter().take(BARS_AT_MOST);

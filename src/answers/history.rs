@@ -19,7 +19,6 @@ use crate::words::{self, short_library};
 /// Letters of the arguments of a program, and of a hash of a commit.
 const ARGUMENTS_AT_MOST: usize = 60;
 const HASH: usize = 8;
-/// Letters of a date.
 const DATE: usize = 10;
 
 /// Where the other pages of the site are.
@@ -30,7 +29,6 @@ pub(crate) struct SiteLinks<'a> {
     pub(crate) change: &'a dyn Fn(usize, usize) -> String,
 }
 
-/// The page of all programs.
 pub(crate) fn page_of_histories<'a>(
     programs: &'a [ProgramHistory<'a>],
     links: &SiteLinks,

@@ -46,7 +46,6 @@ pub(crate) fn timeline_waits(waits: &TimelineWaits) -> View<'_> {
     }
 }
 
-/// The ranks on the critical path.
 fn critical_path(known: &PathKnowledge) -> Section<'_> {
     let mut columns = vec![column("RANK", Kind::Integer)];
     columns.extend(numbers(["ON THE PATH", "OF IT", "OWN CODE", "IN MPI", "OTHERS ALL WAIT"]));

@@ -137,7 +137,6 @@ fn flag(flag: Option<bool>) -> &'static str {
     flag.map_or("?", |flag| if flag { "YES" } else { "NO" })
 }
 
-/// A text of the library on one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -153,7 +152,6 @@ fn value(text: Option<String>, problem: Option<&str>, before_init: bool) -> Stri
     parts.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// Explains the mark, if there is one.
 fn remark_on_mark(marked: bool) -> Vec<Value<'static>> {
     let remark = "* as before MPI_Init; afterwards the library no longer reports it, because its \
         component is not in use here";

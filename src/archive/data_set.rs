@@ -14,6 +14,7 @@ use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use strum::VariantArray;
 
 use super::store::{Store, StoredFile};
 use super::tables::{
@@ -26,7 +27,6 @@ use crate::render::{Parquet, Rows, all_rows};
 
 /// More small files than this in a day become one.
 const SMALL_FILES_AT_MOST: usize = 16;
-/// A file of so many bytes is not small.
 const SMALL_BYTES: u64 = 32 << 20;
 /// The files that become one have at most so many bytes together, which are in memory.
 const TOGETHER_BYTES: u64 = 128 << 20;
@@ -35,8 +35,8 @@ const REPLACES: &str = "gyan.replaces";
 /// What the name of such a file begins with.
 const COMPACT: &str = "compact-";
 
-/// A table of an archive.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+/// The tables of an archive, in the order in which they are written.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, VariantArray)]
 pub(crate) enum ArchiveTable {
     Functions,
     Findings,
@@ -46,15 +46,6 @@ pub(crate) enum ArchiveTable {
 }
 
 impl ArchiveTable {
-    /// In the order in which they are written.
-    pub(crate) const ALL: [ArchiveTable; 5] = [
-        ArchiveTable::Functions,
-        ArchiveTable::Findings,
-        ArchiveTable::Hosts,
-        ArchiveTable::Records,
-        ArchiveTable::Jobs,
-    ];
-
     /// Its name, and what a row stands for.
     pub(crate) fn about(self) -> [&'static str; 2] {
         match self {
@@ -76,7 +67,6 @@ impl ArchiveTable {
         }
     }
 
-    /// Where its rows of a day are.
     pub(crate) fn partition(self, day: &str) -> String {
         format!("{}/day={day}", self.about()[0])
     }
@@ -122,9 +112,6 @@ pub(super) fn hash_name(content: impl AsRef<[u8]>) -> String {
 
 /// Adds the jobs of a batch, each once. A second attempt at the same batch, which follows from `hash`, ends with the same
 /// files. Only one ingester may do this at a time.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn add(store: &dyn Store, hash: &str, batch: Vec<ArchiveRows>) -> io::Result<Added> {
     let mut days: BTreeMap<String, Vec<ArchiveRows>> = BTreeMap::new();
     for rows in batch {
@@ -149,7 +136,7 @@ fn add_day(store: &dyn Store, hash: &str, day: &str, all: &[ArchiveRows]) -> io:
     }
     let new: Vec<&ArchiveRows> =
         all.iter().filter(|rows| ids.insert(rows.job.id.clone())).collect();
-    let encoded: Vec<(ArchiveTable, Option<Vec<u8>>)> = ArchiveTable::ALL
+    let encoded: Vec<(ArchiveTable, Option<Vec<u8>>)> = ArchiveTable::VARIANTS
         .par_iter()
         .map(|table| Ok((*table, table.encode(&new)?)))
         .collect::<io::Result<_>>()?;
@@ -164,7 +151,6 @@ fn add_day(store: &dyn Store, hash: &str, day: &str, all: &[ArchiveRows]) -> io:
     Ok(Added { jobs: new.len(), known: all.len() - new.len() })
 }
 
-/// The jobs in a file of `jobs`.
 fn ids_in(file: Vec<u8>) -> io::Result<Vec<String>> {
     let only = "message gyan { REQUIRED BYTE_ARRAY id (STRING); }";
     let only = parse_message_type(only).map_err(io_error)?;
@@ -181,9 +167,6 @@ fn ids_in(file: Vec<u8>) -> io::Result<Vec<String>> {
 }
 
 /// The paths of the files whose rows are in one of `files`, too: a reader leaves them out.
-///
-/// # Errors
-/// When the archive cannot be read.
 pub(crate) fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BTreeSet<String>> {
     let mut all = BTreeSet::new();
     for file in files.iter().filter(|file| file.name().starts_with(COMPACT)) {
@@ -200,9 +183,6 @@ pub(crate) fn replaced(store: &dyn Store, files: &[StoredFile]) -> io::Result<BT
 }
 
 /// Removes the files whose rows are in another one, too.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn repair(store: &dyn Store, partition: &str) -> io::Result<()> {
     for path in replaced(store, &store.list(partition)?)? {
         store.remove(&path)?;
@@ -212,9 +192,6 @@ pub(crate) fn repair(store: &dyn Store, partition: &str) -> io::Result<()> {
 
 /// Makes one of the small files of a table and day, if they are many. `begin` is told the partition before anything changes, so
 /// that what is begun can be repaired. Returns the number of files that became one.
-///
-/// # Errors
-/// When the archive cannot be read or written.
 pub(crate) fn compact(
     store: &dyn Store,
     table: ArchiveTable,

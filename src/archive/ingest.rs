@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use gyan_results::{JobRecord, ReadError};
 use rayon::prelude::*;
+use strum::VariantArray;
 
 use super::data_set::{ArchiveTable, add, compact, hash_name, repair};
 use super::spool::{Refused, Spool, WaitingRecord};
@@ -37,9 +38,6 @@ pub(crate) struct Ingested {
 }
 
 /// The rows of a record in a file of `owner`.
-///
-/// # Errors
-/// When it is no record that gyan writes.
 pub(crate) fn rows_of(owner: u32, bytes: &[u8], now: SystemTime) -> Result<ArchiveRows, Refusal> {
     let record = JobRecord::from_bytes(bytes).map_err(|error| match error {
         ReadError::Newer { .. } => Refusal::Newer,
@@ -74,11 +72,11 @@ pub(crate) fn ingest(
         take(spool, store, records, &mut done, &mut days)?;
     }
     for day in days {
-        for table in ArchiveTable::ALL {
+        for table in ArchiveTable::VARIANTS {
             let _locks = (spool.lock()?, store.lock()?);
             finish(spool, store, &mut done, &mut BTreeSet::new())?;
             let begin = |partition: &str| spool.note(NOTED_COMPACTION, partition.as_bytes());
-            let files = compact(store, table, &day, begin)?;
+            let files = compact(store, *table, &day, begin)?;
             if files > 0 {
                 spool.forget(NOTED_COMPACTION)?;
             }
@@ -109,7 +107,6 @@ fn finish(
     write(spool, store, &hash_name(&noted), rows, done, days)
 }
 
-/// Writes the rows of a batch that is noted.
 fn write(
     spool: &Spool,
     store: &dyn Store,

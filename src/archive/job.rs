@@ -8,7 +8,6 @@ use crate::archive::scan::{TableFile, Wanted, read, table_files};
 use crate::archive::store::Store;
 use crate::error::Error;
 
-/// How a job is named.
 #[derive(Debug)]
 pub(crate) struct JobName<'a> {
     /// Its id in the archive, or its number in the batch system.
@@ -18,9 +17,6 @@ pub(crate) struct JobName<'a> {
 }
 
 /// The record of the latest job of that name. Batch systems begin again with small numbers now and then.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
 pub(crate) fn record(store: &dyn Store, name: &JobName) -> Result<JobRecord, Error> {
     let mut found: Option<(TableFile, String, f64)> = None;
     for file in table_files(store, ArchiveTable::Jobs, [0, LAST_DAY])?.into_iter().rev() {

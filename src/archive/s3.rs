@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// How long to wait before each further attempt.
 const AGAIN: [Duration; 3] =
     [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];
-/// The most bytes of an answer.
 const ANSWER_AT_MOST: u64 = 1 << 30;
 
 /// A part of a bucket.
@@ -37,9 +36,6 @@ pub(super) struct ObjectStore {
 
 impl ObjectStore {
     /// `place`: `BUCKET` or `BUCKET/PREFIX`.
-    ///
-    /// # Errors
-    /// When a variable makes no sense.
     pub(super) fn from_environment(place: &str) -> Result<ObjectStore, Error> {
         let (name, prefix) = place.split_once('/').unwrap_or((place, ""));
         let prefix = prefix.trim_matches('/');

@@ -18,7 +18,6 @@ use crate::error::{Error, reason};
 
 /// The code of a text that is null.
 pub(crate) const NOTHING: u32 = u32::MAX;
-/// A file of a table, and its day.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct TableFile {
     pub(crate) day: i32,
@@ -27,9 +26,6 @@ pub(crate) struct TableFile {
 }
 
 /// The files of a table from one day to another, both included, in the order of their days. None when there is no such table.
-///
-/// # Errors
-/// When the archive cannot be read.
 pub(crate) fn table_files(
     store: &dyn Store,
     table: ArchiveTable,
@@ -81,7 +77,6 @@ impl Texts {
     }
 }
 
-/// Columns of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) rows: usize,
@@ -91,9 +86,6 @@ pub(crate) struct Columns {
 }
 
 /// Reads columns of a file.
-///
-/// # Errors
-/// When the file is damaged or no longer there.
 pub(crate) fn read(store: &dyn Store, path: &str, wanted: &[Wanted]) -> Result<Columns, Error> {
     let open = || -> Result<Columns, ParquetError> {
         let reader = SerializedFileReader::new(Bytes::from(store.read(path)?))?;

@@ -45,7 +45,6 @@ pub(crate) struct Spool {
     refused: PathBuf,
 }
 
-/// A record that waits in a spool.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct WaitingRecord {
     /// Whether its user has very many.
@@ -55,7 +54,6 @@ pub(crate) struct WaitingRecord {
     name: OsString,
 }
 
-/// What waits in a spool.
 #[derive(Default)]
 pub(crate) struct WaitingRecords {
     /// In the order in which they are to be read.
@@ -166,7 +164,6 @@ impl Spool {
         Some(if is_too_long { Err((owner, Refusal::TooLong)) } else { Ok((owner, content)) })
     }
 
-    /// Removes records that are no longer needed.
     pub(crate) fn remove<'a>(
         &self,
         records: impl Iterator<Item = &'a WaitingRecord>,
@@ -233,7 +230,7 @@ impl Spool {
         for line in before.lines().skip(1) {
             let mut cells = line.split(',');
             let user = cells.next().and_then(|user| user.parse().ok());
-            let refusal = cells.next().and_then(Refusal::named);
+            let refusal = cells.next().and_then(|name| name.parse().ok());
             let number: Option<u64> = cells.next().and_then(|number| number.parse().ok());
             if let (Some(user), Some(refusal), Some(number)) = (user, refusal, number) {
                 *counts.entry((user, refusal)).or_default() += number;

@@ -13,7 +13,6 @@ use crate::error::Error;
 /// What the name of an archive in an object store begins with.
 const S3: &str = "s3://";
 
-/// A file of an archive.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct StoredFile {
     /// Its path in the archive: `jobs/day=2026-11-28/batch-0123456789abcdef.parquet`.
@@ -46,9 +45,6 @@ pub(crate) trait Store: Sync {
 }
 
 /// The files of the archive of this name.
-///
-/// # Errors
-/// When an environment variable for an object store is missing or makes no sense.
 pub(crate) fn open(archive: &str) -> Result<Box<dyn Store>, Error> {
     Ok(match archive.strip_prefix(S3) {
         Some(place) => Box::new(ObjectStore::from_environment(place)?),

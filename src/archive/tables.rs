@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{Actor, JobRecord, Number, Shortening, Statistic, Summary};
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use strum::{EnumString, IntoStaticStr};
 
 use super::days::{day_at, name_of_day};
 use crate::document::cut;
@@ -37,7 +37,8 @@ const NAME_AT_MOST: usize = 128;
 const SENTENCE_AT_MOST: usize = 1000;
 
 /// Why a record is not taken.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Refusal {
     /// A directory, a link, a FIFO or the like, or a file with several names.
     NoFile,
@@ -58,29 +59,9 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Refusal; 8] = [
-        Refusal::NoFile,
-        Refusal::TooLong,
-        Refusal::Unreadable,
-        Refusal::Damaged,
-        Refusal::Newer,
-        Refusal::Future,
-        Refusal::Absurd,
-        Refusal::Fails,
-    ];
-
     /// In one word, for the name of a file.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Refusal::NoFile => "no_file",
-            Refusal::TooLong => "too_long",
-            Refusal::Unreadable => "unreadable",
-            Refusal::Damaged => "damaged",
-            Refusal::Newer => "newer",
-            Refusal::Future => "future",
-            Refusal::Absurd => "absurd",
-            Refusal::Fails => "fails",
-        }
+        self.into()
     }
 
     /// In a few words, for people.
@@ -96,205 +77,147 @@ impl Refusal {
             Refusal::Fails => "gyan fails with it, which is a bug of gyan",
         }
     }
-
-    pub(crate) fn named(name: &str) -> Option<Refusal> {
-        Refusal::ALL.into_iter().find(|refusal| refusal.name() == name)
-    }
 }
 
-/// A job.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct JobRow {
-    /// Which job it is, in all tables.
-    pub(crate) id: String,
-    pub(crate) cluster: String,
-    pub(crate) job: String,
-    pub(crate) step: Option<String>,
-    /// The owner of the file in the spool.
-    pub(crate) uid: u32,
-    pub(crate) program: String,
-    pub(crate) mpi: String,
-    pub(crate) mpi_version: Option<String>,
-    pub(crate) system: Option<String>,
-    /// Milliseconds since 1970, UTC.
-    pub(crate) started_ms: i64,
-    pub(crate) elapsed_s: f64,
-    pub(crate) ranks: u32,
-    pub(crate) hosts: u64,
-    pub(crate) processors: u64,
-    pub(crate) core_h: f64,
-    pub(crate) own_core_h: Option<f64>,
-    pub(crate) mpi_core_h: Option<f64>,
-    pub(crate) waiting_core_h: Option<f64>,
-    pub(crate) lost_core_h: f64,
-    pub(crate) ended: String,
-    pub(crate) finding: Option<String>,
-    pub(crate) parallel_efficiency: Option<f64>,
-    pub(crate) load_balance: Option<f64>,
-    pub(crate) communication_efficiency: Option<f64>,
-    pub(crate) bytes_sent: u64,
-    pub(crate) gyan_share: f64,
-    pub(crate) gyan_version: String,
-    pub(crate) schema: String,
+/// Declares a type of rows of [`columns!`] whose columns are its fields.
+macro_rules! rows {
+    ($row:ident in $(#[$about:meta])* $Row:ident; $(
+        $(#[doc = $doc:literal])* $column:ident($name:ident: $type:ty, $kind:ident $(, $fidelity:ident)?) => $cell:expr
+    ),+ $(,)?) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) struct $Row {
+            $(pub(crate) $name: $type,)+
+        }
+
+        columns! { $row in $Row; $($(#[doc = $doc])* $column($name: $kind $(, $fidelity)?) => $cell),+ }
+    };
 }
 
-/// A function of MPI in a job.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FunctionRow {
-    pub(crate) id: String,
-    pub(crate) function: String,
-    pub(crate) calls: u64,
-    pub(crate) time_s: Option<f64>,
-    pub(crate) waiting_s: Option<f64>,
-    pub(crate) bytes: Option<u64>,
-}
-
-/// A finding of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FindingRow {
-    pub(crate) id: String,
-    pub(crate) finding: String,
-    /// From 1.
-    pub(crate) rank_in_list: usize,
-    pub(crate) at_stake_s: Option<f64>,
-    pub(crate) at_stake_share: Option<f64>,
-    pub(crate) core_h: Option<f64>,
-    pub(crate) title: String,
-    pub(crate) advice: Option<String>,
-}
-
-/// A host of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct HostRow {
-    pub(crate) id: String,
-    pub(crate) host: String,
-    pub(crate) ranks: u64,
-    pub(crate) own_share: Option<f64>,
-    pub(crate) own_relative: Option<f64>,
-}
-
-/// The record itself, of which `gyan archive job` makes the page of the run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct RecordRow {
-    pub(crate) id: String,
-    /// As JSON, schema `gyan.record/1`.
-    pub(crate) record: String,
-}
-
-columns! { job in JobRow;
+rows! { job in
+    /// A job.
+    JobRow;
     /// which job it is, in all tables: a hash of its user, cluster, job, step and start
-    required(id: Text) => &job.id,
+    required(id: String, Text) => &job.id,
     /// the name that the site gives the machine
-    required(cluster: Text) => &job.cluster,
+    required(cluster: String, Text) => &job.cluster,
     /// the id of the job in the batch system
-    required(job: Text) => &job.job,
+    required(job: String, Text) => &job.job,
     /// the step of the job; null where the batch system has none
-    column(step: Text) => job.step.as_deref(),
+    column(step: Option<String>, Text) => job.step.as_deref(),
     /// the number of the user who owns the record
-    required(uid: Integer) => integer(job.uid),
+    required(uid: u32, Integer) => integer(job.uid),
     /// the file name of the executable
-    required(program: Text) => &job.program,
+    required(program: String, Text) => &job.program,
     /// the MPI library
-    required(mpi: Text) => &job.mpi,
+    required(mpi: String, Text) => &job.mpi,
     /// its version; null where it does not say
-    column(mpi_version: Text) => job.mpi_version.as_deref(),
+    column(mpi_version: Option<String>, Text) => job.mpi_version.as_deref(),
     /// the kernel of its first host; null where the record does not say
-    column(system: Text) => job.system.as_deref(),
+    column(system: Option<String>, Text) => job.system.as_deref(),
+    // In milliseconds since 1970.
     /// when MPI_Init was called, UTC
-    required(started: Time, Exact) => integer(job.started_ms),
+    required(started: i64, Time, Exact) => integer(job.started),
     /// seconds from MPI_Init to the end
-    required(elapsed_s: Double, Exact) => job.elapsed_s,
+    required(elapsed_s: f64, Double, Exact) => job.elapsed_s,
     /// number of ranks
-    required(ranks: Integer, Exact) => integer(job.ranks),
+    required(ranks: u32, Integer, Exact) => integer(job.ranks),
     /// number of hosts
-    required(hosts: Integer, Exact) => job.hosts,
+    required(hosts: u64, Integer, Exact) => job.hosts,
     /// logical processors that the ranks may use, on all hosts
-    required(processors: Integer, Exact) => job.processors,
+    required(processors: u64, Integer, Exact) => job.processors,
     /// processors times elapsed_s, in hours
-    required(core_h: Double, Exact) => job.core_h,
+    required(core_h: f64, Double, Exact) => job.core_h,
     /// the part of core_h outside MPI; null where that is not known
-    column(own_core_h: Double, Estimated) => job.own_core_h,
+    column(own_core_h: Option<f64>, Double, Estimated) => job.own_core_h,
     /// the part of core_h in MPI; null where that is not known
-    column(mpi_core_h: Double, Estimated) => job.mpi_core_h,
+    column(mpi_core_h: Option<f64>, Double, Estimated) => job.mpi_core_h,
     /// the part of mpi_core_h in which ranks waited for others, as far as that is known
-    column(waiting_core_h: Double, Estimated) => job.waiting_core_h,
+    column(waiting_core_h: Option<f64>, Double, Estimated) => job.waiting_core_h,
     /// the part of core_h that is at stake in its findings
-    required(lost_core_h: Double, Estimated) => job.lost_core_h,
+    required(lost_core_h: f64, Double, Estimated) => job.lost_core_h,
     /// how its ranks ended: finalize, or how the first that did not end so
-    required(ended: Text) => &job.ended,
+    required(ended: String, Text) => &job.ended,
     /// its first finding
-    column(finding: Text) => job.finding.as_deref(),
+    column(finding: Option<String>, Text) => job.finding.as_deref(),
     /// the part of the time of all ranks outside MPI
-    column(parallel_efficiency: Double, Estimated) => job.parallel_efficiency,
+    column(parallel_efficiency: Option<f64>, Double, Estimated) => job.parallel_efficiency,
     /// the mean time of ranks outside MPI divided by the longest
-    column(load_balance: Double, Estimated) => job.load_balance,
+    column(load_balance: Option<f64>, Double, Estimated) => job.load_balance,
     /// the longest time of a rank outside MPI divided by the time of the run
-    column(communication_efficiency: Double, Estimated) => job.communication_efficiency,
+    column(communication_efficiency: Option<f64>, Double, Estimated) => job.communication_efficiency,
     /// bytes that calls handed to MPI, those to files excluded
-    required(bytes_sent: Integer, Exact) => job.bytes_sent,
+    required(bytes_sent: u64, Integer, Exact) => job.bytes_sent,
     /// the share of the run that gyan took, on an average rank
-    required(gyan_share: Double, Estimated) => job.gyan_share,
+    required(gyan_share: f64, Double, Estimated) => job.gyan_share,
     /// the version of gyan that wrote the record
-    required(gyan_version: Text) => &job.gyan_version,
+    required(gyan_version: String, Text) => &job.gyan_version,
     /// the schema of the record
-    required(schema: Text) => &job.schema,
+    required(schema: String, Text) => &job.schema,
 }
 
-columns! { of in FunctionRow;
+rows! { of in
+    /// A function of MPI in a job.
+    FunctionRow;
     /// the job
-    required(id: Text) => &of.id,
+    required(id: String, Text) => &of.id,
     /// the function of MPI
-    required(function: Text) => &of.function,
+    required(function: String, Text) => &of.function,
     /// its calls on all ranks
-    required(calls: Integer, Exact) => of.calls,
+    required(calls: u64, Integer, Exact) => of.calls,
     /// seconds in it, of all ranks together; null where it was not timed
-    column(time_s: Double, Estimated) => of.time_s,
+    column(time_s: Option<f64>, Double, Estimated) => of.time_s,
     /// seconds of those in which ranks waited for others; null where that is not known
-    column(waiting_s: Double, Estimated) => of.waiting_s,
+    column(waiting_s: Option<f64>, Double, Estimated) => of.waiting_s,
     /// bytes that its calls handed to MPI; null where they are not counted
-    column(bytes: Integer, Exact) => of.bytes,
+    column(bytes: Option<u64>, Integer, Exact) => of.bytes,
 }
 
-columns! { of in FindingRow;
+rows! { of in
+    /// A finding of a job.
+    FindingRow;
     /// the job
-    required(id: Text) => &of.id,
+    required(id: String, Text) => &of.id,
     /// the finding, as gyan explain knows it
-    required(finding: Text) => &of.finding,
+    required(finding: String, Text) => &of.finding,
     /// its place among the findings of the job, from 1
-    required(rank_in_list: Integer, Exact) => of.rank_in_list,
+    required(rank_in_list: usize, Integer, Exact) => of.rank_in_list,
     /// the most seconds that it is about, of all ranks together; null if it is about the measurement
-    column(at_stake_s: Double, Estimated) => of.at_stake_s,
+    column(at_stake_s: Option<f64>, Double, Estimated) => of.at_stake_s,
     /// the same as a part of the time of all ranks
-    column(at_stake_share: Double, Estimated) => of.at_stake_share,
+    column(at_stake_share: Option<f64>, Double, Estimated) => of.at_stake_share,
     /// the same as a part of the core_h of the job
-    column(core_h: Double, Estimated) => of.core_h,
+    column(core_h: Option<f64>, Double, Estimated) => of.core_h,
     /// the finding in a sentence
-    required(title: Text) => &of.title,
+    required(title: String, Text) => &of.title,
     /// what to do first
-    column(advice: Text) => of.advice.as_deref(),
+    column(advice: Option<String>, Text) => of.advice.as_deref(),
 }
 
-columns! { of in HostRow;
+rows! { of in
+    /// A host of a job.
+    HostRow;
     /// the job
-    required(id: Text) => &of.id,
+    required(id: String, Text) => &of.id,
     /// the host
-    required(host: Text) => &of.host,
+    required(host: String, Text) => &of.host,
     /// its ranks of this job
-    required(ranks: Integer, Exact) => of.ranks,
+    required(ranks: u64, Integer, Exact) => of.ranks,
     /// the share of the run that its ranks spent outside MPI
-    column(own_share: Double, Estimated) => of.own_share,
+    column(own_share: Option<f64>, Double, Estimated) => of.own_share,
     /// own_share divided by the median over the hosts of the job; null for fewer than three
-    column(own_relative: Double, Estimated) => of.own_relative,
+    column(own_relative: Option<f64>, Double, Estimated) => of.own_relative,
 }
 
-columns! { of in RecordRow;
+rows! { of in
+    /// The record itself, of which `gyan archive job` makes the page of the run.
+    RecordRow;
     /// the job
-    required(id: Text) => &of.id,
+    required(id: String, Text) => &of.id,
     /// the record as JSON, schema gyan.record/1
-    required(record: Text) => &of.record,
+    required(record: String, Text) => &of.record,
 }
 
-/// All rows of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ArchiveRows {
     /// The day on which the job ended, UTC: `2026-11-28`.
@@ -319,8 +242,8 @@ impl ArchiveRows {
         let summary = &record.summary;
         let json = serde_json::to_string(record).map_err(|_| Refusal::Absurd)?;
         // So that no sum of them overflows, in no rule.
-        let integers: Integers = serde_json::from_str(&json).map_err(|_| Refusal::Absurd)?;
-        if integers.0 > u128::from(i64::MAX.unsigned_abs()) {
+        let values: Value = serde_json::from_str(&json).map_err(|_| Refusal::Absurd)?;
+        if integers(&values) > u128::from(i64::MAX.unsigned_abs()) {
             return Err(Refusal::Absurd);
         }
         let input = ReportInput::new(summary, Path::new(""));
@@ -348,58 +271,14 @@ fn name(text: &str) -> String {
     cleaned(text, NAME_AT_MOST)
 }
 
-/// The sizes of all integers of some JSON together, which is read without keeping anything of it.
-struct Integers(u128);
-
-impl<'de> Deserialize<'de> for Integers {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Integers, D::Error> {
-        json.deserialize_any(Integers(0))
-    }
-}
-
-impl<'de> Visitor<'de> for Integers {
-    type Value = Integers;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-        formatter.write_str("JSON")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Integers, E> {
-        Ok(Integers(0))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Integers, E> {
-        Ok(Integers(number.unsigned_abs().into()))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Integers, E> {
-        Ok(Integers(number.into()))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Integers, E> {
-        Ok(Integers(0))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Integers, E> {
-        Ok(Integers(0))
-    }
-
-    fn visit_unit<E>(self) -> Result<Integers, E> {
-        Ok(Integers(0))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<Integers, A::Error> {
-        while let Some(Integers(sum)) = values.next_element()? {
-            self.0 += sum;
+fn integers(json: &Value) -> u128 {
+    match json {
+        Value::Number(number) => {
+            number.as_u64().or(number.as_i64().map(i64::unsigned_abs)).map_or(0, u128::from)
         }
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Integers, A::Error> {
-        while let Some((IgnoredAny, Integers(sum))) = fields.next_entry()? {
-            self.0 += sum;
-        }
-        Ok(self)
+        Value::Array(values) => values.iter().map(integers).sum(),
+        Value::Object(fields) => fields.values().map(integers).sum(),
+        Value::Null | Value::Bool(_) | Value::String(_) => 0,
     }
 }
 
@@ -504,7 +383,7 @@ fn job(
     record: &JobRecord,
     owner: u32,
     id: &str,
-    started_ms: i64,
+    started: i64,
     answers: &Answers,
 ) -> Result<JobRow, Refusal> {
     let summary = &record.summary;
@@ -536,7 +415,7 @@ fn job(
         mpi,
         mpi_version,
         system: summary.machines.first().and_then(|of| of.machine.system.as_deref()).map(name),
-        started_ms,
+        started,
         elapsed_s,
         ranks,
         hosts,

@@ -55,7 +55,6 @@ fn page(wanted: &str) -> Option<String> {
     chapter.or_else(|| manual::page_of(wanted.strip_prefix(FINDINGS).unwrap_or(wanted)))
 }
 
-/// A page in Markdown.
 pub(crate) fn show(page: &str) -> Result<(), Error> {
     output::page(&render::prose(page, output::width()))
 }

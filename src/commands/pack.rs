@@ -79,7 +79,6 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
     Ok(if all.bad.is_empty() { DONE } else { INCOMPLETE })
 }
 
-/// Reads and compresses some files.
 fn part(
     directory: &Directory,
     files: &[RankFile],

@@ -140,7 +140,6 @@ impl AllRuns {
     }
 }
 
-/// The directory that is written.
 struct SiteDirectory {
     directory: PathBuf,
 }

@@ -33,7 +33,6 @@ impl TraceFormat {
         }
     }
 
-    /// What shows a file of it.
     fn viewer(self, file: &Path) -> String {
         match self {
             TraceFormat::Perfetto | TraceFormat::Chrome => format!("gyan open {}", file.display()),
@@ -167,7 +166,6 @@ fn say_what_is_in_it(
     Ok(())
 }
 
-/// The parts of an OTF2 archive.
 struct ArchiveParts<'a> {
     /// What the user names.
     anchor: &'a Path,

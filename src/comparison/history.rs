@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use gyan_results::{Finding, Summary};
+use strum::VariantArray;
 
 use super::change_points::{ChangePoint, Unchanged, VALUES_AT_LEAST, change_points};
 use super::check::{Checked, what_is_missing};
@@ -48,8 +49,7 @@ pub(crate) struct Commit<'a> {
     pub(crate) runs: Vec<&'a Checked>,
 }
 
-/// What is measured of each run.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, VariantArray)]
 pub(crate) enum Measure {
     /// Seconds from the start of MPI to its end.
     Run,
@@ -61,14 +61,6 @@ pub(crate) enum Measure {
 }
 
 impl Measure {
-    const ALL: [Measure; 5] = [
-        Measure::Run,
-        Measure::InMpi,
-        Measure::Parallel,
-        Measure::LoadBalance,
-        Measure::Communication,
-    ];
-
     /// None where it is not known, or only a bound of it.
     fn value(self, summary: &Summary) -> Option<f64> {
         let efficiencies = || efficiencies(summary);
@@ -143,7 +135,8 @@ pub(crate) fn histories<'a>(
     let history = |of: (String, String, u32)| {
         let runs = in_order.iter().copied().filter(|run| key(run) == of).collect();
         let commits = commits(runs, rules);
-        let series = Measure::ALL.map(|measure| series(&commits, measure, unchanged)).into();
+        let measures = Measure::VARIANTS.iter();
+        let series = measures.map(|measure| series(&commits, *measure, unchanged)).collect();
         let findings = findings(&commits);
         let (program, arguments, ranks) = of;
         ProgramHistory { program, arguments, ranks, commits, series, findings }
@@ -225,7 +218,6 @@ fn findings<'a>(commits: &[Commit<'a>]) -> Vec<FindingHistory<'a>> {
     findings
 }
 
-/// The MPI libraries of some commits.
 pub(crate) fn libraries<'a>(commits: &[Commit<'a>]) -> BTreeSet<&'a str> {
     let runs = commits.iter().flat_map(|commit| &commit.runs);
     runs.map(|run| run.summary.mpi.library.as_str()).collect()

@@ -94,7 +94,6 @@ pub(crate) fn could_show(a: usize, b: usize, sides: Sides, family: usize) -> boo
     a.min(b) > 0 && family as f64 * least_p(a, b, sides) <= ALPHA
 }
 
-/// The number of runs of each side that it takes.
 pub(crate) fn runs_of_each(sides: Sides, family: usize) -> Option<usize> {
     (2..=RUNS_AT_MOST).find(|runs| could_show(*runs, *runs, sides, family))
 }

@@ -8,7 +8,6 @@ use gyan_results::{Class, Measure, PvarSummary};
 pub(super) enum Telling {
     /// By how much it grew.
     Grown,
-    /// What it reached.
     Reached,
     /// How high it was on average.
     Mean,

@@ -1,6 +1,5 @@
 //! The answer in a few words, for a badge.
 
-/// What is in a badge.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Badge {
     pub(crate) label: &'static str,

@@ -21,7 +21,6 @@ pub(crate) struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// The table of these rows.
     pub(crate) fn new<R: Row>(rows: impl IntoIterator<Item = R> + 'a) -> Data<'a> {
         Data::from_each(R::COLUMNS, |take| rows.into_iter().try_for_each(|row| row.write(take)))
     }
@@ -102,7 +101,6 @@ pub(crate) struct Presentation<'a> {
 pub(crate) enum Document<'a> {
     #[allow(clippy::type_complexity)] // what writes it
     Json(Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>),
-    /// An array of the rows.
     Rows,
 }
 

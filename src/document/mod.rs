@@ -28,7 +28,6 @@ pub(crate) struct Section<'a> {
     pub(crate) notes: Vec<Value<'a>>,
 }
 
-/// A column of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
@@ -61,7 +60,6 @@ impl Column {
 /// The units that the name of a column can end with.
 const UNITS: [&str; 5] = ["s", "ns", "h", "bytes", "share"];
 
-/// The kind of cells in a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Text,

@@ -36,7 +36,6 @@ pub(crate) struct Amount {
     pub(crate) error: Option<f64>,
     /// On which side the number may be wrong by an unknown amount.
     pub(crate) bound: Bound,
-    /// The rank that has it, if one has.
     pub(crate) rank: Option<u32>,
     /// A difference between two numbers, shown with its sign.
     pub(crate) is_change: bool,
@@ -76,7 +75,6 @@ pub(crate) enum Plot<'a> {
     Axis { end_s: f64, parts: usize },
 }
 
-/// Amounts in a unit.
 pub(crate) trait InUnit: Sized {
     fn amount(self, number: Number) -> Amount;
 
@@ -204,17 +202,14 @@ impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     }
 }
 
-/// Values side by side.
 macro_rules! cells {
     ($($cell:expr),+ $(,)?) => { [$($crate::document::value::Value::from($cell)),+] };
 }
 
-/// A row of a table.
 macro_rules! row {
     ($($cell:expr),+ $(,)?) => { Vec::from($crate::document::value::cells![$($cell),+]) };
 }
 
-/// A sentence of values.
 macro_rules! line {
     ($($part:expr),+ $(,)?) => { $crate::document::value::Value::Line($crate::document::value::row![$($part),+]) };
 }

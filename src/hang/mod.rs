@@ -143,7 +143,6 @@ fn died_before(rank: &RankDoing, last: &RankDoing, stalled_ms: Option<u64>) -> b
     before_ms.is_some_and(|before_ms| before_ms > TOGETHER_MS)
 }
 
-/// What was seen of a job.
 struct Seen {
     job: String,
     size: u32,
@@ -339,7 +338,6 @@ fn amounts(
     Some(differing(graph, graph.amounts(knot, is_still)?, HangKind::Amounts, say))
 }
 
-/// Ranks with what one of them does.
 type SaidRanks<'a> = (&'a [u32], &'a RankNow);
 
 /// The cause is the ranks of all groups but the largest, if there is one.

@@ -84,7 +84,6 @@ impl RankPace {
 }
 
 impl PaceKeeper {
-    /// Takes what the last look found.
     pub(crate) fn look(&mut self, found: Vec<RankProgress>) {
         for rank in self.0.values_mut() {
             rank.is_new = false;

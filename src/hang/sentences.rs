@@ -23,7 +23,6 @@ pub(super) struct Sentences<'a> {
 }
 
 impl Sentences<'_> {
-    /// Ranks that do the same.
     pub(super) fn of_group(&self, group: &[&RankDoing]) -> String {
         let ranks: Vec<u32> = group.iter().map(|rank| rank.rank).collect();
         let who = self.who(&ranks);
@@ -80,7 +79,6 @@ impl Sentences<'_> {
         }
     }
 
-    /// What the other threads of a rank do.
     fn threads(&self, now: &RankNow, one: bool) -> String {
         const AT_MOST: usize = 2;
         match now.threads.len() {
@@ -300,7 +298,6 @@ impl Sentences<'_> {
         self.verb(one, ["waits", "wait", "waited"])
     }
 
-    /// The ranks, or how many of all.
     pub(super) fn who(&self, ranks: &[u32]) -> String {
         match ranks {
             [one] => format!("rank {one}"),
@@ -363,7 +360,6 @@ fn crashed_in(of: &RankDoing) -> String {
     format!(" in {}", functions.join(", called by "))
 }
 
-/// On which communicator all of these ranks are in an operation.
 fn communicator(groups: &[SaidRanks]) -> &'static str {
     let is_world = |now: &RankNow| now.communicator == Some(CommunicatorNow::World);
     if groups.iter().all(|(_, now)| is_world(now)) { "MPI_COMM_WORLD" } else { "one communicator" }

@@ -151,7 +151,6 @@ fn random_program(random: &mut Random) -> Vec<Vec<SimulatedStep>> {
     ranks
 }
 
-/// An operation that was started.
 #[derive(Clone, Debug)]
 struct Started {
     rank: usize,
@@ -365,7 +364,6 @@ impl<'a> Simulation<'a> {
         steps.filter(is_same).count() as u64
     }
 
-    /// What a look at the ranks sees.
     fn look(&self) -> Vec<RankDoing> {
         let doing = |rank: usize| match self.step(rank) {
             None => Doing::Ended,

@@ -12,7 +12,6 @@ use crate::words::ranges;
 pub(crate) struct Stall {
     /// For how long the ranks that wait have not moved.
     pub(crate) still_s: f64,
-    /// Why, in a sentence.
     pub(crate) sentence: String,
 }
 

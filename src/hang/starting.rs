@@ -198,7 +198,6 @@ fn sentence(sentences: &Sentences, ranks: &[u32], place: &Place, is_first: bool)
 }
 
 impl Starting {
-    /// What the ranks do, in a sentence.
     pub(crate) fn sentence(&self) -> String {
         let JobNow { groups, ranks, size, .. } = &self.now;
         let said = groups.iter().take(GROUPS_AT_MOST).map(|group| group.sentence.as_str());

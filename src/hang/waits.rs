@@ -31,7 +31,6 @@ impl Wait {
 
 type RanksByBytes = BTreeMap<u64, Vec<u32>>;
 
-/// Who waits for whom.
 pub(super) struct WaitGraph<'a> {
     ranks: Vec<Option<&'a RankDoing>>,
     meetings: Meetings<'a>,
@@ -186,7 +185,6 @@ impl HalfMessage {
         })
     }
 
-    /// Those of a call.
     fn of_call(now: &RankNow) -> Vec<HalfMessage> {
         let Some(function) = now.function.as_deref().map(base) else { return Vec::new() };
         if function.starts_with("MPI_Wait") {
@@ -276,7 +274,6 @@ impl<'a> WaitGraph<'a> {
         }
     }
 
-    /// The nodes that are ranks.
     fn as_ranks(&self, nodes: impl Iterator<Item = usize>) -> impl Iterator<Item = u32> {
         nodes.filter(|node| *node < self.ranks.len()).filter_map(|node| u32::try_from(node).ok())
     }

@@ -27,7 +27,6 @@ pub(crate) struct Directory {
     /// By rank. File names are made when needed: for a million ranks they would take more memory than the
     /// summary.
     pub(crate) files: Vec<RankFile>,
-    /// The live files of hosts.
     lives: Vec<LiveFile>,
     /// Live files that cannot be used: the directory, the name, and the reason.
     lost: Vec<(usize, String, String)>,
@@ -86,7 +85,6 @@ impl RankProgress {
     }
 }
 
-/// Where the data of one rank is.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
     pub(crate) rank: u32,
@@ -103,7 +101,6 @@ impl RankFile {
     }
 }
 
-/// What the ranks of a job are doing.
 pub(crate) struct JobDoing {
     /// The job's id.
     pub(crate) job: String,
@@ -214,7 +211,6 @@ impl Directory {
         is_theirs.then_some(summary)
     }
 
-    /// How messages name the data of a rank.
     pub(crate) fn name(&self, file: RankFile) -> String {
         match file.live.and_then(|at| self.lives.get(at)) {
             Some(live) => format!("{}: rank {}", name_of(live.path()), file.rank),
@@ -345,7 +341,6 @@ impl Directory {
         is_any && self.lives.is_empty() && self.lost.is_empty()
     }
 
-    /// The processes of the ranks that may be running.
     pub(crate) fn processes(&self) -> Vec<RankProcess> {
         let processes = self.files.iter().filter_map(|&file| {
             let (of, whose) = self.whose(file)?;
@@ -374,7 +369,6 @@ impl Directory {
         self.lost.iter().map(|(_, name, why)| (name.as_str(), why.as_str()))
     }
 
-    /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
         self.read_without(file, &[])
     }

@@ -45,7 +45,6 @@ pub(crate) fn tell(profile: &mut RankProfile, of: &LiveRank) {
     }
 }
 
-/// The name of a signal that ends processes.
 pub(crate) fn signal_name(signal: i32) -> String {
     const NAMES: [(Signal, &str); 13] = [
         (Signal::HUP, "SIGHUP"),

@@ -26,9 +26,6 @@ pub(crate) struct Run {
 /// The runs at `paths`: each is a run directory, a pack, a page, a summary, or a directory of runs, which holds
 /// one of these for each run (as `gyan run --repeat` leaves them) and yields them in the order of their names.
 /// A run that is named twice, as by a glob that names a directory and a run in it, counts once.
-///
-/// # Errors
-/// When there is no run, or it cannot be read.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Run>, Error> {
     let mut runs: Vec<Run> = Vec::new();
     let mut places = BTreeSet::new();

@@ -443,7 +443,6 @@ impl Source {
     }
 }
 
-/// The summary in a file.
 fn read(file: &Path) -> Result<Summary, Error> {
     read_summary(file).map_err(|error| {
         let text = error.to_string();

@@ -78,7 +78,6 @@ pub(super) fn size_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<u32> 
         .find_map(|name| variable(name)?.parse().ok())
 }
 
-/// Whether all of them are on its host.
 pub(super) fn is_on_one_host(variable: &dyn Fn(&str) -> Option<String>) -> bool {
     let local = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"].into_iter().find_map(variable);
     match local {

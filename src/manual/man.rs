@@ -49,7 +49,6 @@ const SETTINGS: &str = "DIR/settings.env";
 /// What the meaning of a setting begins with that a user leaves alone.
 const NOT_FOR_USERS: &str = "set by gyan";
 
-/// What the files are.
 const FILES: [(&str, &str); 8] = [
     (PROFILES, "the profile of a rank, in JSON"),
     (TIMELINE, "the latest calls of a rank (gyan run --timeline)"),
@@ -262,7 +261,6 @@ fn see_also(roff: &mut Roff, command: &Command, cli: &Command, more: Option<&Mor
     ]);
 }
 
-/// A term and what it is.
 fn item(roff: &mut Roff, term: Vec<Inline>, about: &str) {
     roff.control("TP", []);
     roff.text(term);

@@ -51,7 +51,6 @@ pub(crate) use tables::{CALLS, RankTable, TABLES, VARIABLES};
 pub(crate) use timeline::iterations_kept;
 pub(crate) use variables::explained;
 
-/// Every part.
 pub(crate) const PARTS: &[Part] = &[
     report::REPORT,
     now::NOW,
@@ -110,7 +109,6 @@ impl PartOption {
     }
 }
 
-/// What an option takes.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Takes {
     Nothing,
@@ -136,7 +134,6 @@ impl SummaryTable {
     }
 }
 
-/// The options of all parts.
 pub(crate) fn options() -> impl Iterator<Item = &'static PartOption> {
     PARTS.iter().filter_map(|part| part.option.as_ref())
 }

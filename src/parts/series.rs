@@ -248,7 +248,6 @@ pub(super) struct SeriesInterval<'p> {
     pub(super) max: f64,
 }
 
-/// Each interval of the variables of a rank.
 pub(super) fn intervals(profile: &RankProfile) -> impl Iterator<Item = SeriesInterval<'_>> {
     let columns = profile
         .series

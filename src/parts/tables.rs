@@ -19,7 +19,6 @@ use crate::document::data::{Row, classes, columns, element, word};
 use crate::document::value::cells;
 use crate::document::{Column, Kind, TakeRow, Value, column, required};
 
-/// A table of what ranks did.
 pub(crate) struct RankTable {
     pub(crate) name: &'static str,
     /// What there is a row for.
@@ -441,7 +440,6 @@ fn useful(of: &RankProfile) -> Option<Counts> {
     used(of)?.counters.as_ref()?.useful()
 }
 
-/// Each of the rows.
 fn each<R: Row>(rows: impl IntoIterator<Item = R>, take: &mut TakeRow) -> io::Result<()> {
     rows.into_iter().try_for_each(|row| row.write(take))
 }

@@ -18,7 +18,6 @@ const SHARE_AT_LEAST: f64 = 0.001;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
 
-/// Where the time goes.
 pub(super) const TIME: Part = Part { option: None, table: None, block: Some(block) };
 
 fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {

@@ -74,7 +74,6 @@ fn iteration_title(run: &RunIterations, window: &TimelineWindow) -> Value<'stati
     line![what, ": number ", number, ", ", of_ns(took_ns)]
 }
 
-/// Which iterations are shown.
 pub(crate) fn iterations_kept(run: &RunIterations, selection: &TimelineSelection) -> String {
     let what = match (&run.between, &selection.phase) {
         (Some((function, communicator)), _) => {

@@ -16,7 +16,6 @@ use crate::document::statistic::{columns, statistic_cells};
 use crate::document::value::{line, row};
 use crate::document::{Presentation, Section, Value, plural};
 
-/// Performance variables.
 pub(super) const VARIABLES: Part = Part {
     option: Some(PartOption::new(
         "variables",
@@ -355,7 +354,6 @@ mod tests {
         }
     }
 
-    /// The shown measures of a variable with these readings.
     fn shown(class: Class, readings: [(Measure, i128); 4]) -> Vec<String> {
         let rows = readings.map(|(measure, value)| row(class, Element::Scalar, measure, value));
         pvars(&rows, false).rows.iter().map(|row| text(&row[3])).collect()

@@ -14,7 +14,6 @@ const HEIGHT: usize = 20;
 const SPACE: usize = 6;
 const LETTER: usize = 7;
 
-/// As SVG.
 pub(crate) fn badge_svg(out: &mut (impl Write + ?Sized), badge: &Badge) -> io::Result<()> {
     let [label, message] =
         [badge.label, &badge.message].map(|text| (text, text.chars().count() * LETTER));

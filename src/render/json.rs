@@ -24,12 +24,10 @@ pub(crate) struct Json<W> {
 }
 
 impl<W: Write> Json<W> {
-    /// JSON Lines.
     pub(crate) fn lines(out: W, columns: &[Column]) -> Json<W> {
         Json { out, columns: columns.to_vec(), frame: LINES, is_first: true }
     }
 
-    /// One array.
     pub(crate) fn array(out: W, columns: &[Column]) -> Json<W> {
         Json { out, columns: columns.to_vec(), frame: ARRAY, is_first: true }
     }

@@ -31,7 +31,6 @@ impl Maps {
         Maps(text.lines().filter_map(mapping).collect())
     }
 
-    /// Whether there is code at an address.
     pub(super) fn has_code(&self, address: u64) -> bool {
         self.code().any(|code| code.range.contains(&address))
     }
@@ -44,7 +43,6 @@ impl Maps {
         self.0.iter().find(|mapping| mapping.range.contains(&address))
     }
 
-    /// Where the memory at an address ends.
     pub(super) fn end_of(&self, address: u64) -> Option<u64> {
         self.at(address).map(|mapping| mapping.range.end)
     }

@@ -86,7 +86,6 @@ struct Stacks {
     without: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// Who has a stack.
 #[derive(Default)]
 struct SameStack {
     ranks: BTreeSet<u32>,
@@ -132,7 +131,6 @@ impl Stacks {
     }
 }
 
-/// Whose a thread is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum ThreadKind {
     /// It began in `main`.
@@ -142,7 +140,6 @@ enum ThreadKind {
     OfLibrary,
 }
 
-/// The stack of a thread.
 struct Taken {
     kind: ThreadKind,
     frames: Vec<FrameNow>,

@@ -34,7 +34,6 @@ pub(super) struct Registers {
     pub(super) lr: u64,
 }
 
-/// What was copied of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) registers: Registers,
@@ -48,7 +47,6 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// The word at an address.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.begin)?).ok()?;
         let bytes = self.stack.get(at..at.checked_add(8)?)?;
@@ -81,7 +79,6 @@ pub(super) fn copy(
     Ok(Copied { registers, begin, stack, end, stopped })
 }
 
-/// What is in the memory of a process.
 pub(super) fn memory(pid: u32, at: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let copied = read(pid, at, &mut bytes)?;

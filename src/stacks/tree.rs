@@ -11,7 +11,6 @@ use crate::words::ranges;
 /// How many lines of a function are named.
 const LINES_AT_MOST: usize = 3;
 
-/// A row of the tree.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct TreeRow {
     /// The function and its lines, to the right of its caller.

@@ -139,7 +139,6 @@ pub(super) struct Unwound {
     pub(super) addresses: Vec<u64>,
     /// Whether there are more calls, or may be.
     pub(super) is_cut: bool,
-    /// Whether more of the stack is needed than was copied.
     pub(super) needs_more: bool,
 }
 

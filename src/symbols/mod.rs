@@ -49,7 +49,6 @@ impl StackFrame {
         }
     }
 
-    /// A frame of which only the function is known.
     fn of_function(name: &str) -> StackFrame {
         StackFrame { is_named: true, ..StackFrame::nameless(name) }
     }

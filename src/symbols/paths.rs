@@ -30,7 +30,6 @@ pub(crate) struct SiteStacks<'s> {
     pub(crate) load_map: &'s [LoadedObject],
 }
 
-/// The paths of all ranks.
 pub(crate) struct CallPaths {
     symbols: Symbols,
     /// Of the job, by function and place: for the ranks on which no stack was recorded there.

@@ -13,7 +13,6 @@ use super::{StackFrame, Symbols};
 /// all ranks together unless stated otherwise.
 #[derive(Serialize)]
 pub(crate) struct CallSite<'a> {
-    /// The function of MPI.
     pub(crate) function: &'a str,
     /// The function that calls it: the innermost one with a name. None for all places that are not kept apart.
     pub(crate) caller: Option<StackFrame>,
@@ -125,7 +124,6 @@ struct Resolver<'a> {
 struct StackGroup<'a> {
     /// The frames from MPI up to that place, the innermost first.
     path: Vec<Code<'a>>,
-    /// Which of them is the caller.
     caller: usize,
     hits: u64,
     calls: u64,
@@ -196,7 +194,6 @@ impl<'a> Resolver<'a> {
         libraries.collect()
     }
 
-    /// A part of a site.
     fn row(
         &mut self,
         site: &'a SiteSummary,

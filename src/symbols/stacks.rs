@@ -23,7 +23,6 @@ pub(crate) struct Watched<'a> {
 /// A place in the program that calls a receive.
 #[derive(Serialize)]
 pub(crate) struct Site<'a> {
-    /// The function of MPI.
     pub(crate) function: &'a str,
     /// The function that calls it.
     pub(crate) caller: StackFrame,
@@ -93,7 +92,6 @@ fn resolve<'a>(
     }
 }
 
-/// A place in the code.
 #[derive(Clone, Copy)]
 pub(super) struct Code<'a> {
     pub(super) object: Option<&'a LoadedObject>,

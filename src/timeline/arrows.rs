@@ -167,7 +167,6 @@ pub(super) fn in_stream(arrow: u64) -> (u64, usize) {
 }
 
 impl SentTimes {
-    /// The numbers of the streams.
     pub(super) fn streams(&self) -> BTreeSet<u64> {
         self.0.keys().copied().collect()
     }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{TimelineHeader, TimelineIteration};
 
-/// The iterations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunIterations {
     /// How many there were.

@@ -28,7 +28,6 @@ pub(super) struct OwnMessage {
 }
 
 impl OwnMessage {
-    /// The number of its communicator.
     pub(super) fn communicator(&self) -> u64 {
         self.key.communicator
     }
@@ -80,7 +79,6 @@ impl UnknownMessage {
     }
 }
 
-/// What a function does with messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum MessageRole {
     Sends,
@@ -120,7 +118,6 @@ fn role(function: &str) -> Option<MessageRole> {
 /// A persistent operation: the event that prepared it; none of one that is no message of these.
 type PreparedMessage = Option<(MessageDirection, TimelineEvent)>;
 
-/// The messages of one rank.
 #[derive(Default)]
 pub(super) struct RankMessages {
     pub(super) known: Vec<OwnMessage>,
@@ -348,7 +345,6 @@ impl RankMessages {
         }
     }
 
-    /// How many receives are not known to be of any message.
     pub(super) fn unknown_receives(&self) -> usize {
         let is_receive = |unknown: &&UnknownMessage| {
             unknown.direction == Some(MessageDirection::Received) && unknown.begun_in != usize::MAX
@@ -387,7 +383,6 @@ impl RankMessages {
     }
 }
 
-/// The messages of one stream on one of its ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CertainMessages {
     first_unknown: Option<usize>,

@@ -88,14 +88,12 @@ pub(crate) fn recorded(selection: &TimelineSelection) -> String {
     text
 }
 
-/// The ranks that have a timeline in a directory.
 fn ranks_in(directory: &Path) -> io::Result<BTreeSet<u32>> {
     let names =
         fs::read_dir(directory)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     Ok(names.filter_map(|name| rank_of_timeline_name(&name)).collect())
 }
 
-/// The timelines in a directory.
 pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
     let ranks = ranks_in(directory).unwrap_or_default().into_iter();
     ranks.map(|rank| directory.join(timeline_file_name(rank))).collect()
@@ -143,7 +141,6 @@ impl EventsPart<'_> {
     }
 }
 
-/// The parts of a rank's events.
 fn parts<'a>(header: &'a TimelineHeader, events: &'a [TimelineEvent]) -> Vec<EventsPart<'a>> {
     let Some(iterations) = &header.iterations else {
         return vec![EventsPart { iteration: None, events, lost: lost(header, events) }];

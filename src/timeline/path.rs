@@ -23,7 +23,6 @@ pub(crate) enum PathKnowledge {
     Unknown { unknown_because: &'static str },
 }
 
-/// Where the critical path of a timeline is.
 #[derive(Debug, Serialize)]
 pub(crate) struct TimelinePath {
     /// From the first event of the timeline to the last one, in s.
@@ -181,9 +180,6 @@ fn in_common(spans: &[(u64, u64)], (from_ns, to_ns): (u64, u64)) -> u64 {
 
 impl Timelines {
     /// The critical path. `run_ns`: when the last event of the run ended.
-    ///
-    /// # Errors
-    /// If a file cannot be read any more.
     pub(super) fn path(&self, ranks: Vec<RankForPath>, run_ns: u64) -> io::Result<PathKnowledge> {
         if let Some(unknown_because) = self.why_no_path(&ranks) {
             return Ok(PathKnowledge::Unknown { unknown_because });
@@ -210,9 +206,6 @@ impl Timelines {
     }
 
     /// When the path is on which rank; nothing if it is not known.
-    ///
-    /// # Errors
-    /// If a file cannot be read any more.
     pub(super) fn path_spans(&self, begins: &Begins) -> io::Result<PathSpans> {
         let mut ranks = Vec::new();
         let look = |rank: &TimedEvents| {

@@ -22,7 +22,6 @@ pub(crate) struct TimelineWaits {
     pub(crate) critical_path: PathKnowledge,
 }
 
-/// The waits of one kind in one function.
 #[derive(Debug, Serialize)]
 pub(crate) struct FunctionWaits {
     pub(crate) function: String,
@@ -36,7 +35,6 @@ pub(crate) struct FunctionWaits {
     pub(crate) pairs: Vec<RankPairWaits>,
 }
 
-/// How long a rank waits for another one.
 #[derive(Debug, Serialize)]
 pub(crate) struct RankPairWaits {
     pub(crate) rank: u32,
@@ -53,9 +51,6 @@ type WaitsOfRank = BTreeMap<(String, WaitState, u32), Sum>;
 
 impl Timelines {
     /// All waits.
-    ///
-    /// # Errors
-    /// If a file cannot be read any more.
     pub(crate) fn waits(&self) -> io::Result<TimelineWaits> {
         let seen = self.seen()?;
         let look = |rank: &TimedEvents| {

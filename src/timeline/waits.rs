@@ -525,7 +525,6 @@ mod tests {
     /// A wait: place, state, from, until and the late rank.
     type FoundWait = (usize, WaitState, u64, u64, u32);
 
-    /// The waits of each rank.
     fn waits_of(ranks: &[(TimelineHeader, u64, Vec<TimelineEvent>)]) -> Vec<Vec<FoundWait>> {
         let (mut arrows, mut communicators) = (Arrows::default(), Communicators::default());
         communicators.have_iterations = ranks.iter().all(|(of, ..)| of.iterations.is_some());

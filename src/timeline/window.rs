@@ -115,7 +115,6 @@ struct WindowGrid {
     cells: usize,
 }
 
-/// What is in a cell.
 #[derive(Clone, Copy, Default)]
 struct WindowCell {
     calls: u64,
@@ -135,7 +134,6 @@ impl WindowGrid {
         (self.to_ns - self.from_ns).max(1)
     }
 
-    /// When a cell begins.
     fn begin_ns(self, cell: usize) -> u64 {
         let part = u128::from(self.length_ns()) * cell as u128 / self.cells.max(1) as u128;
         self.from_ns + u64::try_from(part).unwrap_or(u64::MAX)
@@ -258,9 +256,6 @@ impl Timelines {
     }
 
     /// What is worth a look: the slowest iteration and a typical one, if these were kept, or the window in which the ranks wait longest.
-    ///
-    /// # Errors
-    /// If a file cannot be read any more.
     pub(crate) fn windows(&self, limits: WindowLimits) -> io::Result<Vec<TimelineWindow>> {
         let seen = self.seen()?;
         let iterations = self.iterations.as_ref();

@@ -54,7 +54,6 @@ pub(crate) enum Step {
     Decided(Option<usize>),
 }
 
-/// A race.
 #[derive(Clone, Debug)]
 pub(crate) struct Race {
     /// The variable of each candidate, as a number: only one candidate of a variable can be set.

@@ -46,7 +46,6 @@ impl Quantity {
         *Quantity::VARIANTS.first_chunk().unwrap();
 
     /// Its name in tables.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Quantity::UnexpectedLength => "unexpected queue, messages",
@@ -63,7 +62,6 @@ impl Quantity {
     }
 
     /// The unit of its totals, means and maxima.
-    #[must_use]
     pub fn unit(self) -> Unit {
         match self {
             Quantity::UnexpectedLength => Unit::Messages,
@@ -168,7 +166,6 @@ impl QueueRow {
 
 impl Summary {
     /// What the run tells about its queues: for each quantity, the rows of the best source that has it.
-    #[must_use]
     pub fn queues(&self) -> Vec<QueueRow> {
         let missing = &self.coverage.events;
         let told = self.messages.iter().map(|messages| told::rows(messages, missing));

@@ -17,7 +17,6 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The single file of one rank.
     pub(super) fn set(&mut self, rank: u32, name: &str) {
         self.ranks.set(rank);
         self.others.clear();
@@ -40,7 +39,6 @@ impl Files {
 }
 
 impl Merge for Files {
-    /// Adds files of other ranks.
     fn absorb(&mut self, other: &Files) {
         let Files { ranks, others } = other;
         self.ranks.absorb(ranks);

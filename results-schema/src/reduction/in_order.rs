@@ -50,7 +50,6 @@ impl ReductionInOrder {
     }
 
     /// The reduction of everything added.
-    #[must_use]
     pub fn finish(mut self) -> Reduction {
         let mut jobs = Vec::new();
         for (id, mut parts) in self.jobs {

@@ -16,7 +16,6 @@ use crate::{
 /// Most pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
 const PAIRS_AT_MOST: usize = 64;
 
-/// What each source reported.
 pub(super) type Sources = BTreeMap<MessageSource, MessagesReduction>;
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -158,7 +158,6 @@ impl Reduction {
 
     /// The summary of the job that began last; profiles of other jobs are left out. None when no profile was
     /// added.
-    #[must_use]
     #[inline]
     pub fn finish(mut self) -> Option<Summary> {
         let newest = self.jobs.iter().max_by(|(_, one), (_, other)| one.began(other))?;
@@ -435,7 +434,6 @@ fn known_by_all(numbers: Option<Statistics>, ranks: u64) -> Option<Statistic> {
 
 impl Row for CallReduction {}
 
-/// Makes `rows` the calls of `rank`.
 fn set_calls(rows: &mut Rows<CallReduction>, calls: &[Call], rank: u32) {
     let compare = |name: &String, call: &&Call| name.cmp(&call.name);
     rows.set(rank, calls, compare, |call| call.name.clone(), |row, call| row.set(call, rank));

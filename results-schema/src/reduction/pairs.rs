@@ -313,7 +313,6 @@ struct Flow {
     messages: u64,
     compared: u64,
     error_ns: u64,
-    /// The waits that count.
     waited: Vec<CountedWait>,
 }
 
@@ -355,7 +354,6 @@ fn offsets(streams: &BTreeMap<StreamKey, Stream>, clocks: &Clocks) -> BTreeMap<u
     of_rank.iter().filter_map(offset).collect()
 }
 
-/// Adds the calls of ranks that end messages.
 fn add_to_path(
     calls: &[CallOfRank],
     flows: &[Flow],

@@ -85,7 +85,6 @@ impl Pvars {
         self.samples.clear();
     }
 
-    /// Adds what `rank` sampled from `pvar`.
     #[inline]
     pub(super) fn add_samples(&mut self, pvar: &Pvar, samples: Option<&Samples>, rank: u32) {
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
@@ -97,7 +96,6 @@ impl Pvars {
         }
     }
 
-    /// Adds one number of `pvar`.
     #[inline]
     pub(super) fn add(&mut self, pvar: &Pvar, reading: Reading, rank: u32) {
         let Reading { measure, element, number } = reading;

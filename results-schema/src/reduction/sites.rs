@@ -10,7 +10,6 @@ use crate::merge::{Absent, Merge, Takes, merge_fields};
 use crate::sites::SiteReduction;
 use crate::{Site, SiteStack, SiteSummary, Sites, SitesSummary, collected, sort_by};
 
-/// Most stacks of a site that are kept.
 const STACKS_AT_MOST: usize = 8;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

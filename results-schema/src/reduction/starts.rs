@@ -40,7 +40,6 @@ impl Default for Met {
     }
 }
 
-/// The calls of one rank.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct RankStarts {
     /// In `MPI_COMM_WORLD`.

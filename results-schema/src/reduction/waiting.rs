@@ -100,7 +100,6 @@ pub struct ClockOffsets(Clocks);
 
 impl ClockOffsets {
     /// From the profiles of some ranks of a job.
-    #[must_use]
     pub fn of(profiles: impl IntoIterator<Item = RankProfile>) -> ClockOffsets {
         let mut all = Waits::default();
         for profile in profiles {
@@ -113,7 +112,6 @@ impl ClockOffsets {
 
     /// What is added to a time on clock `of` for one on clock `on`, and how far that may be wrong, in ns; none if the two cannot be
     /// compared.
-    #[must_use]
     pub fn between(&self, of: &str, on: &str) -> Option<(i128, u64)> {
         self.0.between(of, on)
     }
@@ -230,7 +228,6 @@ impl CommunicatorWaits {
 }
 
 impl Timed {
-    /// What one rank timed.
     fn of(level: u32, calls: Vec<ComparedCall>, rank: u32) -> Timed {
         let mut left = calls.clone();
         let of_level = |level: u32| {

@@ -13,7 +13,6 @@ use crate::{
     collected, sort_by,
 };
 
-/// Most stacks of a site that are shown.
 const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.

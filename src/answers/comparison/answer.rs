@@ -53,7 +53,6 @@ fn longer_or_shorter<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
     line!["B takes ", seconds(run.change.abs()), than, from_to, causes(of, run)]
 }
 
-/// How many runs it takes to judge a change.
 fn takes(run: &Change) -> Value<'static> {
     run.runs_needed.map_or("".into(), |runs| line![", it takes ", runs, " runs of each"])
 }

@@ -142,7 +142,6 @@ fn changed(change: &Change, unit: Unit) -> Amount {
     Amount { error, ..unit.double(change.change).known(known).as_change() }
 }
 
-/// Whether a change is real.
 fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
     match (change.verdict, change.p_adjusted) {
         (ChangeVerdict::Same, _) => "the same".into(),
@@ -163,7 +162,6 @@ fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
     }
 }
 
-/// The name of a part of the run.
 fn name_of(part: &PartDifference) -> Value<'_> {
     match part.kind {
         PartKind::Function => part.name.as_str().into(),
@@ -180,7 +178,6 @@ fn time_columns(first: &'static str, split: [&'static str; 2]) -> Vec<Column> {
     columns
 }
 
-/// Without empty columns.
 fn without_empty_columns(mut section: Section<'_>) -> Section<'_> {
     for at in (1..section.columns.len()).rev() {
         if section.rows.iter().all(|row| row.get(at) == Some(&Value::Nothing)) {

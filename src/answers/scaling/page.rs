@@ -10,7 +10,6 @@ use crate::document::page::pictures::{At, Chart, Curve, Curves, Picture};
 use crate::document::page::{Page, PageBlock};
 use crate::document::value::{Value, line};
 
-/// Most charts of a kind.
 const CHARTS_AT_MOST: usize = 8;
 
 /// `has_points`: only the rows that were selected, with their numbers, and nothing about the whole run.

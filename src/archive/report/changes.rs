@@ -13,7 +13,6 @@ const DAYS: usize = 14;
 /// This part of the jobs before a change has what was before, and of those after it what is since.
 const MOST: f64 = 0.8;
 
-/// The changes of each cluster, by day.
 pub(super) fn of_clusters(jobs: &Jobs) -> Vec<ArchiveChange> {
     let mut by_cluster: BTreeMap<u32, Vec<&JobFacts>> = BTreeMap::new();
     for job in &jobs.facts {

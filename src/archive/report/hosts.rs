@@ -22,7 +22,6 @@ const JOBS_AT_LEAST: usize = 20;
 /// A host that was slow within so many days of its first job was so from the beginning.
 const BEGINNING: i32 = 7;
 
-/// A host in one of its jobs.
 #[derive(Clone, Copy, Debug)]
 struct HostPlace {
     day: i32,
@@ -119,7 +118,6 @@ fn places(
     hosts.names.iter().cloned().zip(of_hosts).filter(|(_, of)| !of.is_empty()).collect()
 }
 
-/// The median of sorted numbers without one of them.
 fn median_without(sorted: &[f64], without: usize) -> f64 {
     let at = |place: usize| sorted[if place < without { place } else { place + 1 }];
     let number = sorted.len() - 1;

@@ -153,7 +153,6 @@ impl Jobs {
         }
     }
 
-    /// The first and the last day with a job.
     pub(super) fn days(&self) -> Option<(i32, i32)> {
         Some((self.facts.first()?.day, self.facts.last()?.day))
     }

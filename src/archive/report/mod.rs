@@ -53,9 +53,6 @@ impl Selection {
 }
 
 /// What the archive tells of these jobs.
-///
-/// # Errors
-/// When a file cannot be read, or there is no such job.
 pub(crate) fn report(store: &dyn Store, selection: &Selection) -> Result<ArchiveReport, Error> {
     let jobs = Jobs::read(store, selection)?;
     let Some((first, last)) = jobs.days() else {
@@ -114,7 +111,6 @@ fn sum(jobs: &[JobFacts]) -> ArchiveHours {
     hours
 }
 
-/// The hours of jobs that share a key.
 fn by<K: Ord>(jobs: &[JobFacts], key: impl Fn(&JobFacts) -> K) -> BTreeMap<K, ArchiveHours> {
     let mut sums: BTreeMap<K, ArchiveHours> = BTreeMap::new();
     for job in jobs {

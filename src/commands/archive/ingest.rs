@@ -29,7 +29,6 @@ pub(super) fn ingest(options: &IngestOptions) -> Result<u8, Error> {
     Ok(if done.refused.is_empty() && done.left == 0 { DONE } else { INCOMPLETE })
 }
 
-/// What was done, on one line.
 fn summary(done: &Ingested) -> String {
     let number = |number: usize| integer(number as i128);
     let refused: u64 = done.refused.values().sum();

@@ -41,7 +41,6 @@ pub(super) fn job(options: &ArchiveJobOptions) -> Result<u8, Error> {
     Ok(DONE)
 }
 
-/// The page of the run, as far as the record has it.
 fn page(options: &ArchiveJobOptions, record: &JobRecord, input: &ReportInput) -> Result<(), Error> {
     let mut page = match options.page.fragment.as_deref() {
         Some("") => page_of_first_screen(input),

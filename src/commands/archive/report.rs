@@ -19,7 +19,6 @@ use crate::{DONE, print};
 /// What a site says of its archive, in the archive.
 const SETTINGS: &str = "archive.toml";
 
-/// The settings of an archive.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ArchiveSettings {

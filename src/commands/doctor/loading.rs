@@ -152,7 +152,6 @@ pub(super) fn meaning(refusal: &str) -> (String, &'static str) {
     (refusal.to_owned(), "reinstall it")
 }
 
-/// The newest version of the C library that it needs.
 fn needed_c_library(bytes: &[u8]) -> Vec<u32> {
     needed_versions(bytes).unwrap_or_default().into_iter().max().unwrap_or_default()
 }

@@ -242,7 +242,6 @@ fn messages(listing: &Variables) -> Option<Check> {
     Some(ok("messages", format!("the library can tell of each by {by}: gyan run --events")))
 }
 
-/// Checks of a program.
 fn of_program(
     options: &DoctorOptions,
     library: &Path,

@@ -175,7 +175,6 @@ pub(super) fn for_a_try(settings: &SiteSettings, spool: &Path) -> String {
     )
 }
 
-/// The records in a spool.
 pub(super) fn records(spool: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(spool).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());

@@ -72,7 +72,6 @@ enum How {
     Other,
 }
 
-/// The container that `words` start.
 pub(super) fn container(launcher: Option<Launcher>, words: &[OsString]) -> Option<Container> {
     let by_name = |word: &OsString| {
         let name = Path::new(word).file_name()?.to_str()?.to_owned();

@@ -74,7 +74,6 @@ fn write(places: &[PathBuf], mut writers: Writers) -> io::Result<Vec<String>> {
     Ok(bad)
 }
 
-/// What was read of a run.
 struct ReadRun {
     source: Source,
     /// None where they are too many to be kept.

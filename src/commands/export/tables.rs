@@ -39,7 +39,6 @@ impl ExportTable {
         PARTS.iter().filter_map(|part| part.table.as_ref()).map(ExportTable::Run)
     }
 
-    /// What a source has.
     fn of_source(source: &Source) -> Result<Vec<ExportTable>, Error> {
         if !source.is_empty() {
             return Ok(ExportTable::all());
@@ -120,7 +119,6 @@ pub(super) fn describe(options: &ExportOptions) -> Result<u8, Error> {
     Ok(DONE)
 }
 
-/// What can be exported.
 #[derive(Serialize)]
 struct ExportSchema {
     runs: Vec<String>,

@@ -25,7 +25,6 @@ pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error>
     may_be_page("gyan report", &options.page, is_page)
 }
 
-/// Whether only a part of the report is asked for.
 pub(super) fn names_a_part(options: &ReportOptions) -> bool {
     options.vars.is_some() || options.part.is_some()
 }
@@ -44,7 +43,6 @@ pub(super) fn write(
     }
 }
 
-/// The page as a file.
 pub(crate) fn to_file(
     source: &Source,
     summary: &Summary,

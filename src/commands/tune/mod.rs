@@ -45,7 +45,6 @@ const RUNS: &str = "runs";
 const RESULT_FILE: &str = "tune.json";
 /// Its settings that are worth keeping: as parameters of Open MPI, and for a shell.
 const SETTINGS: [&str; 2] = ["settings.conf", "settings.env"];
-/// The page of it.
 pub(crate) const PAGE_FILE: &str = "tune.html";
 /// A run may take this many times as long as the longest run with default settings,
 const LIMIT: u32 = 3;
@@ -123,7 +122,6 @@ pub(crate) fn found(directory: &Path) -> Result<Option<Tuning>, Error> {
     read_tuning(&file).map(Some).map_err(damaged)
 }
 
-/// Where the runs of a tune are.
 pub(crate) fn runs(directory: &Path) -> PathBuf {
     directory.join(RUNS)
 }
@@ -170,7 +168,6 @@ struct Tune {
 }
 
 impl Tune {
-    /// Runs the race.
     fn run_to_its_end(mut self) -> Result<Tuning, Error> {
         for record in &self.state.records {
             let run = open(&self.directory.join(&record.directory)).ok();
@@ -564,7 +561,6 @@ fn open(directory: &Path) -> Result<(Source, Summary), String> {
     Ok((source, summary))
 }
 
-/// Whether the ranks of a run took settings.
 fn took(source: &Source, summary: &Summary, settings: &[Assignment]) -> Took {
     let profiles: Vec<RankProfile> = source.one_by_one(&summary.job.id).collect();
     let readings: Vec<Reading> = profiles

@@ -25,7 +25,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long gyan waits for the profiles of a run.
 const KEEPERS: Duration = Duration::from_secs(20);
 
-/// How a run ended.
 #[derive(Debug)]
 pub(super) enum Ended {
     Well,
@@ -41,9 +40,6 @@ pub(super) fn output_of(directory: &Path, stream: &str) -> PathBuf {
 }
 
 /// Runs the command with these settings; its profiles go to `directory`.
-///
-/// # Errors
-/// If the command cannot be started at all.
 pub(super) fn run(
     launcher: Option<Launcher>,
     words: &[OsString],

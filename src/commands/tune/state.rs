@@ -15,7 +15,6 @@ use crate::launch::launcher;
 use crate::output;
 use crate::tuning::Stage;
 
-/// Its file in the directory of a tune.
 pub(super) const FILE: &str = "tune.jsonl";
 const SCHEMA: &str = "gyan.tune-runs/2";
 

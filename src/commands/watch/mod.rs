@@ -68,7 +68,6 @@ fn parse(text: &str) -> Result<Duration, Error> {
     })
 }
 
-/// What a look finds.
 enum Look {
     /// Nothing is known of any rank yet.
     Nothing,
@@ -77,7 +76,6 @@ enum Look {
     Ended(JobEnd),
 }
 
-/// The end of the job.
 struct JobEnd {
     /// What is to be said of ranks that left no profile.
     shown: Vec<u8>,
@@ -160,7 +158,6 @@ fn print_looks(first: Look, mut watcher: Watcher, interval: Duration) -> Result<
     }
 }
 
-/// What is said while nothing is known.
 const NOTHING: &str = "nothing is known of the ranks yet";
 
 fn print_end(end: &JobEnd, path: &Path) -> Result<(), Error> {

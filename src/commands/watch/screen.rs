@@ -132,7 +132,6 @@ fn look_on(mut watcher: Watcher, interval: Duration, sender: &Sender<Event>) {
     }
 }
 
-/// What the terminal was before the other screen.
 struct TerminalBefore {
     /// None if no keys come from a terminal.
     keys: Option<Termios>,

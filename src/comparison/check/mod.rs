@@ -88,7 +88,6 @@ fn row(rule: CheckRule, what: impl Into<String>, unit: &str, failed: bool) -> Ju
     JudgedRow { rule, what, result, unit, baseline, now, at_most, p, shift, remark }
 }
 
-/// A time of each baseline and of each new run.
 struct Times {
     name: String,
     before: Vec<f64>,
@@ -159,7 +158,6 @@ impl<'a> RunsToJudge<'a> {
         self.new.iter().map(row).collect()
     }
 
-    /// The functions that some run called.
     fn functions(&self) -> BTreeSet<&'a str> {
         self.all().flat_map(|summary| &summary.calls).map(|call| call.name.as_str()).collect()
     }
@@ -353,7 +351,6 @@ impl<'a> RunsToJudge<'a> {
         }
     }
 
-    /// The times that `name` names.
     fn seconds(&self, name: &str) -> Vec<Times> {
         // With its standard error, which a lower bound does not have.
         type Time = (f64, Option<f64>);
@@ -447,7 +444,6 @@ fn integer(number: usize) -> Number {
     Number::Integer(number as i128)
 }
 
-/// A whole double as an integer.
 fn whole(double: f64) -> Number {
     // Counts lie far below 2^127.
     #[allow(clippy::cast_possible_truncation)]

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::program;
 use gyan_results::{DIFF_SCHEMA, Difference, Finding, FindingDifference, Side, Summary, Tool};
 
-/// A run of a side.
 pub(crate) struct ComparedRun<'a> {
     /// Where it is.
     pub(crate) name: String,

@@ -15,7 +15,6 @@ use crate::findings::rules::POLLS;
 /// Larger jobs have too many pairs of ranks to read and compare.
 const PAIRS_UP_TO_RANKS: u32 = 64;
 
-/// Which number: the same in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct NumberKey {
     group: NumberGroup,
@@ -41,7 +40,6 @@ struct Number {
 
 type Numbers = BTreeMap<NumberKey, Number>;
 
-/// All numbers of a run.
 struct Gathered {
     ranks: f64,
     numbers: Numbers,

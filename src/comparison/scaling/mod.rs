@@ -184,7 +184,6 @@ fn split(left_out: &str) -> Error {
     Error::new(what, why.trim_end_matches("; left out"), "name other runs")
 }
 
-/// The median over runs of the same size.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.into_iter().collect();
     statistics::median(&values).unwrap_or(0.0)

@@ -18,7 +18,6 @@ pub(crate) struct HistoryChart<'a> {
     pub(crate) changes: Vec<(usize, RangeInclusive<usize>)>,
 }
 
-/// A place of the order.
 pub(crate) struct HistoryPlace<'a> {
     pub(crate) name: Value<'a>,
     /// What a point at this place leads to.

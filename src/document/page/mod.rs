@@ -18,7 +18,6 @@ pub(crate) const BARS_AT_MOST: usize = 12;
 /// A table with up to this many rows is always open.
 pub(crate) const ROWS_IF_OPEN: usize = 40;
 
-/// The content of one page.
 pub(crate) struct Page<'a> {
     pub(crate) title: Value<'a>,
     /// The answer in one sentence.
@@ -26,11 +25,9 @@ pub(crate) struct Page<'a> {
     pub(crate) blocks: Vec<PageBlock<'a>>,
 }
 
-/// A part of a page.
 pub(crate) struct PageBlock<'a> {
     /// Its name in links.
     pub(crate) id: Cow<'static, str>,
-    /// The text of links to it.
     pub(crate) link: Cow<'static, str>,
     pub(crate) title: Cow<'static, str>,
     /// The heading of the tables that are folded.

@@ -101,7 +101,6 @@ pub(crate) struct Bin<'a> {
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) time_s: f64,
-    /// Whether it is a function of MPI.
     pub(crate) is_mpi: bool,
     /// The one with the most time first.
     pub(crate) children: Vec<Node>,
@@ -130,7 +129,6 @@ pub(crate) struct Matrix {
     pub(crate) words: MatrixWords,
 }
 
-/// How a matrix reads.
 #[derive(Clone, Copy)]
 pub(crate) struct MatrixWords {
     /// What the rows are, and the columns: `senders`.
@@ -238,7 +236,6 @@ pub(crate) struct TimelineMark<'a> {
     pub(crate) name: Value<'a>,
 }
 
-/// How a mark is drawn.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum MarkKind {
     /// It waits for another rank.

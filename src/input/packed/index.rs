@@ -31,7 +31,6 @@ pub(super) struct Frame {
     pub(super) bytes: u64,
     /// The length of its content.
     pub(super) text: u64,
-    /// The rank of each line.
     pub(super) ranks: Vec<u32>,
     /// CRC-32 of each line, without the line end.
     pub(super) checksums: Vec<u32>,

@@ -174,7 +174,6 @@ fn decompress(frame: &[u8], at_most: u64, text: &mut Vec<u8>) -> io::Result<()> 
     decoder.take(at_most).read_to_end(text).map(drop)
 }
 
-/// Whether a path is named as packs are.
 pub(crate) fn is_named_so(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(SUFFIX))
 }

@@ -66,7 +66,6 @@ fn with_answers(of: &ReportInput) -> Summary {
     Summary { efficiencies, findings, critical_path, ..of.summary.clone() }
 }
 
-/// What fits on a screen, the answers first.
 pub(crate) fn first_screen<'r>(of: &'r ReportInput) -> View<'r> {
     let (summary, (watched, remarks)) = (of.summary, of.watched());
     let mut view = answers(of, false);
@@ -79,7 +78,6 @@ pub(crate) fn first_screen<'r>(of: &'r ReportInput) -> View<'r> {
     view
 }
 
-/// What the first screen says in a line each.
 pub(super) fn first_lines<'r>(of: &'r ReportInput) -> Vec<Value<'r>> {
     let lines = first::lines(of.summary, of.queues(), of.eager());
     waiting::first(of).into_iter().chain(lines).collect()

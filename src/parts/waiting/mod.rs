@@ -63,7 +63,6 @@ const LAST_AT_MOST: usize = 2;
 /// Length limit of a list of ranks, in characters.
 const RANKS_AT_MOST: usize = 16;
 
-/// A function on a communicator.
 type OnCommunicator<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
 
 fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {

@@ -23,7 +23,6 @@ impl LimitedFile<'_> {
         LimitedFile { out, limit, bytes: 0, ranks: 0, all_ranks, too_large: None }
     }
 
-    /// All that is written of a rank.
     pub(super) fn put_rank(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.ranks += 1;
         self.put(bytes)

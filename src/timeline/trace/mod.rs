@@ -77,7 +77,6 @@ struct SliceCommunicator<'a> {
     number: Option<u64>,
 }
 
-/// What a call does with a message.
 #[derive(Clone, Copy)]
 struct SliceMessage {
     part: MessagePart,
@@ -168,14 +167,12 @@ enum Argument<'a> {
     Text(&'a str),
 }
 
-/// What of a rank's profile is in its trace.
 #[derive(Deserialize)]
 struct ProfileInTrace {
     #[serde(default)]
     series: Option<Series>,
 }
 
-/// What is marked in a trace.
 struct TraceMarks {
     /// From which it follows which calls wait.
     begins: Begins,
@@ -205,7 +202,6 @@ const CRITICAL_PATH: u32 = 258;
 /// That of the waits of a thread is so much above its own, beyond those of variables.
 const WAITS: u32 = 1024;
 
-/// What was written.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WrittenEvents {
     /// Calls that are not in the file because of its limit.
@@ -330,7 +326,6 @@ impl Timelines {
         Ok(sum)
     }
 
-    /// The trace of one rank.
     fn part<W: TraceWriter>(
         &self,
         rank: u32,
@@ -361,14 +356,12 @@ impl Timelines {
     }
 }
 
-/// The trace of one rank.
 pub(super) struct RankTrace<'a> {
     run: &'a Timelines,
     header: &'a TimelineHeader,
     clock: RankClock<'a>,
     /// The line of each call site.
     pub(super) places: HashMap<u16, &'a str>,
-    /// The names of communicators.
     communicators: Vec<String>,
 }
 
@@ -473,7 +466,6 @@ impl<'a> RankTrace<'a> {
         }
     }
 
-    /// Marks when the critical path is on the rank.
     fn path(&self, out: &mut dyn TraceWriter, spans: &[(u64, u64)]) {
         if !spans.is_empty() {
             out.track(&self.track(CRITICAL_PATH));
@@ -615,7 +607,6 @@ impl<'a> RankTrace<'a> {
         }
     }
 
-    /// Marks an iteration.
     fn iteration(&self, out: &mut dyn TraceWriter, part: &EventsPart) {
         let Some(iteration) = part.iteration else { return };
         let run = self.run.iterations.as_ref();

@@ -31,9 +31,6 @@ pub(crate) struct TimelineCall<'a> {
 
 impl Timelines {
     /// Each call that is shown, by rank, in the order in which a rank recorded them.
-    ///
-    /// # Errors
-    /// Those of reading, and of `take`.
     pub(crate) fn each_call(
         &self,
         take: &mut dyn FnMut(&TimelineCall) -> io::Result<()>,

@@ -85,7 +85,6 @@ pub(super) struct PathWait {
     pub(super) leads_to: LeadsTo,
 }
 
-/// All calls that were sampled.
 #[derive(Debug, Default)]
 pub(super) struct PathCalls {
     sources: Vec<PathSource>,

@@ -91,7 +91,6 @@ impl PathSource {
         both.map_or(1, |(next, own)| next.saturating_sub(own)).max(1)
     }
 
-    /// The number of a sampled call among all.
     pub(super) fn number(&self, call: usize) -> Option<usize> {
         usize::try_from(self.calls.get(call)?.number).ok()
     }
@@ -101,7 +100,6 @@ impl PathSource {
         self.number_from(call).min((STEPS_AT_MOST / self.calls.len().max(1)).max(2))
     }
 
-    /// When a step after a call began.
     pub(super) fn begun(&self, call: usize, step: usize) -> Option<i128> {
         let begun = self.calls.get(call)?.begun;
         if step == 0 {
@@ -111,7 +109,6 @@ impl PathSource {
         Some(begun + gap_ns * step as i128 / self.steps(call) as i128)
     }
 
-    /// The sampled calls near a call.
     pub(super) fn near(&self, call: usize) -> std::ops::Range<usize> {
         (call + 1).saturating_sub(NEAR)..(call + 1 + NEAR).min(self.calls.len())
     }

@@ -55,7 +55,6 @@ struct SampledProfile<'p> {
 }
 
 impl SampledProfiles<'_> {
-    /// Of a rank, or of all.
     fn profile(&self, name: String, rank: Option<usize>) -> SampledProfile<'_> {
         let seconds = self.stacks.iter().map(|(path, node)| {
             let time_s = rank.map_or_else(|| node.time_s(), |rank| node.spent(rank).time_s);

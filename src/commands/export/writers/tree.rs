@@ -13,7 +13,6 @@ use crate::symbols::StackFrame;
 use crate::symbols::file_and_line;
 use crate::symbols::paths::{CallPaths, SiteStacks};
 
-/// The tree of a job.
 pub(super) struct CallTree<'s> {
     pub(super) summary: &'s Summary,
     /// In their order, those that have a profile.
@@ -27,7 +26,6 @@ pub(super) struct TreeRank {
     pub(super) host: String,
 }
 
-/// What a place in the tree is.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum NodeKind {
     /// The program itself, whose time is that outside of MPI.
@@ -43,7 +41,6 @@ pub(super) struct CallNode {
     /// The function; of one that calls MPI, with its file and line.
     pub(super) name: String,
     pub(super) file: Option<String>,
-    /// Where it calls MPI, if it does.
     pub(super) line: Option<u32>,
     /// The place of the node that calls it; none for the program.
     pub(super) parent: Option<usize>,

@@ -50,7 +50,6 @@ impl HistoryArea {
         HistoryArea { places: of.places.len(), from: (low - margin).max(0.0), to: high + margin }
     }
 
-    /// The middle of a place.
     fn x(&self, place: f64) -> f64 {
         round(LEFT + (place + 0.5) / self.places.max(1) as f64 * (WIDTH - LEFT - RIGHT))
     }

@@ -71,7 +71,6 @@ fn svg(of: &Chart, id: &str, class: &str, view_box: &str, stretched: bool, marks
     }
 }
 
-/// A rectangle with a title.
 fn rectangle(marks: &mut String, class: &str, [x, y, width, height]: [f64; 4], name: &str) {
     let name = html! { (name) }.into_string();
     // Writing to a string cannot fail.

@@ -33,7 +33,6 @@ const TICKS: f64 = 10.0;
 /// A part of the width that is not seen.
 const UNSEEN: f64 = 0.002;
 
-/// Each kind with its class.
 const KINDS: [(MarkKind, &str); 3] =
     [(MarkKind::OtherCall, "k2"), (MarkKind::Collective, "k1"), (MarkKind::Waiting, "waits")];
 
@@ -111,7 +110,6 @@ fn least_named(rows: &[TimelineRow]) -> usize {
     widths.get(NAMED_AT_MOST).map_or(0, |width| width + 1)
 }
 
-/// The name of a row.
 fn rank(marks: &mut String, row: &TimelineRow, noun: &str, (y, height): (f64, f64)) {
     let says = html! { title { (text(&row.says)) } }.into_string();
     let _ = write!(

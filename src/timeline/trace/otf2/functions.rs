@@ -66,10 +66,8 @@ fn without_suffix(function: &str) -> &str {
     function.strip_suffix("_c").unwrap_or(function)
 }
 
-/// A function that is, or starts, a collective operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CollectiveFunction {
-    /// The number of the operation.
     pub(super) operation: u8,
     /// Whether another call completes it.
     pub(super) is_nonblocking: bool,
@@ -108,7 +106,6 @@ pub(super) fn sent_and_received(function: &str, counted: u64, is_root: bool) -> 
     if is_received { (0, counted) } else { (counted, 0) }
 }
 
-/// The role of a function of MPI.
 pub(super) fn role(function: &str) -> u8 {
     let name = without_suffix(function);
     ROLES.iter().find(|(_, names)| is_one_of(name, names)).map_or(FUNCTION, |(role, _)| *role)

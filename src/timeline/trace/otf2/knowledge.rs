@@ -27,7 +27,6 @@ pub(super) struct ArchiveCommunicator {
     unfinished: HashSet<u64>,
 }
 
-/// One rank of a communicator.
 struct CommunicatorRank {
     world: u32,
     countable: Countable,
@@ -89,7 +88,6 @@ impl ArchiveCommunicator {
     }
 }
 
-/// What one rank knows.
 #[derive(Default)]
 struct RankKnowledge {
     communicators: Vec<(u64, u32, CommunicatorRank, TimelineCommunicator)>,
@@ -167,7 +165,6 @@ impl RankKnowledge {
     }
 }
 
-/// What all ranks know.
 pub(super) struct JobKnowledge {
     /// By the number that their ranks agree on.
     pub(super) communicators: BTreeMap<u64, ArchiveCommunicator>,
@@ -184,9 +181,6 @@ pub(super) struct JobKnowledge {
 
 impl JobKnowledge {
     /// Reads all timelines, a few ranks at a time.
-    ///
-    /// # Errors
-    /// If one cannot be read.
     pub(super) fn gather(run: &Timelines) -> io::Result<JobKnowledge> {
         let mut partial: BTreeMap<u64, PartialCommunicator> = BTreeMap::new();
         let mut all = JobKnowledge {

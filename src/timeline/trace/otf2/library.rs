@@ -128,7 +128,6 @@ extern "C" fn stay_quiet(
 pub(super) const UNDEFINED: u32 = u32::MAX;
 const UNDEFINED_TIME: u64 = u64::MAX;
 
-/// `OTF2_Paradigm`.
 #[derive(Clone, Copy)]
 pub(super) enum Paradigm {
     User = 1,
@@ -138,7 +137,6 @@ pub(super) enum Paradigm {
 /// `OTF2_GroupType`.
 #[derive(Clone, Copy)]
 pub(super) enum GroupKind {
-    /// The locations that are ranks.
     Locations = 4,
     /// Ranks, by their places among these.
     Ranks = 5,
@@ -151,98 +149,34 @@ pub(super) enum TreeDomain {
     SharedMemory = 1,
 }
 
-/// A definition of the whole archive. Numbers refer to definitions of the kind that the field names; names are texts.
+/// A definition of the whole archive. Numbers refer to definitions of the kind that the field names; names are texts. Times of
+/// the clock are in ns, from 0 to below `length`. An attribute is one of events, whose value is a text.
 pub(super) enum Definition {
-    /// Times are in ns, from 0 to below `length`.
-    Clock {
-        length: u64,
-    },
-    Paradigm {
-        paradigm: Paradigm,
-        name: u32,
-    },
-    Text {
-        number: u32,
-        text: String,
-    },
-    /// One of events, whose value is a text.
-    Attribute {
-        number: u32,
-        name: u32,
-        description: u32,
-    },
-    Node {
-        number: u32,
-        name: u32,
-        class: u32,
-        parent: u32,
-        domain: TreeDomain,
-    },
-    Process {
-        number: u32,
-        name: u32,
-        node: u32,
-    },
-    Thread {
-        number: u64,
-        name: u32,
-        events: u64,
-        process: u32,
-    },
-    Region {
-        number: u32,
-        name: u32,
-        role: u8,
-        paradigm: Paradigm,
-        none: u32,
-    },
-    Group {
-        number: u32,
-        name: u32,
-        kind: GroupKind,
-        members: Vec<u64>,
-    },
-    Communicator {
-        number: u32,
-        name: u32,
-        group: u32,
-    },
+    Clock { length: u64 },
+    Paradigm { paradigm: Paradigm, name: u32 },
+    Text { number: u32, text: String },
+    Attribute { number: u32, name: u32, description: u32 },
+    Node { number: u32, name: u32, class: u32, parent: u32, domain: TreeDomain },
+    Process { number: u32, name: u32, node: u32 },
+    Thread { number: u64, name: u32, events: u64, process: u32 },
+    Region { number: u32, name: u32, role: u8, paradigm: Paradigm, none: u32 },
+    Group { number: u32, name: u32, kind: GroupKind, members: Vec<u64> },
+    Communicator { number: u32, name: u32, group: u32 },
 }
 
-/// An event of a location. `peer` and `root` are ranks in the communicator.
+/// An event of a location. `peer` and `root` are ranks in the communicator; `called_at` is the text of the attribute, if there is one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ArchiveEvent {
-    /// `called_at`: the text of the attribute, if there is one.
-    Enter {
-        region: u32,
-        called_at: Option<u32>,
-    },
-    Leave {
-        region: u32,
-    },
-    Send {
-        message: ArchiveMessage,
-        request: Option<u64>,
-    },
-    SendCompleted {
-        request: u64,
-    },
-    Posted {
-        request: u64,
-    },
-    Received {
-        message: ArchiveMessage,
-        request: Option<u64>,
-    },
+    Enter { region: u32, called_at: Option<u32> },
+    Leave { region: u32 },
+    Send { message: ArchiveMessage, request: Option<u64> },
+    SendCompleted { request: u64 },
+    Posted { request: u64 },
+    Received { message: ArchiveMessage, request: Option<u64> },
     CollectiveBegin,
     CollectiveEnd(ArchiveOperation),
-    CollectiveRequested {
-        request: u64,
-    },
-    CollectiveCompleted {
-        operation: ArchiveOperation,
-        request: u64,
-    },
+    CollectiveRequested { request: u64 },
+    CollectiveCompleted { operation: ArchiveOperation, request: u64 },
 }
 
 /// A collective operation: its number, and what it sent and received in bytes, 0 where that is not known.
@@ -304,9 +238,6 @@ fn c_text(bytes: &[u8]) -> io::Result<CString> {
 
 impl ArchiveFile {
     /// Begins the archive `name` (`name.otf2`, `name.def`, `name/`) in a directory.
-    ///
-    /// # Errors
-    /// If the library is not there, or cannot write.
     pub(super) fn create(directory: &Path, name: &[u8]) -> Result<ArchiveFile, Error> {
         const WRITE: u8 = 0;
         const POSIX: u8 = 1;
@@ -340,9 +271,6 @@ impl ArchiveFile {
     }
 
     /// Writes the events of a location, whose times rise. Returns how many there are.
-    ///
-    /// # Errors
-    /// Those of the library.
     pub(super) fn write_location(
         &mut self,
         location: u64,
@@ -449,9 +377,6 @@ impl ArchiveFile {
     }
 
     /// Writes the definitions, and ends the archive. Every location has been written.
-    ///
-    /// # Errors
-    /// Those of the library.
     pub(super) fn finish(self, definitions: &[Definition]) -> io::Result<()> {
         let Self { functions, archive, .. } = &self;
         functions.checked(functions.close_events(*archive))?;

@@ -33,7 +33,6 @@ struct ArchiveReferences {
     phases: HashMap<String, u32>,
 }
 
-/// Texts by their numbers.
 #[derive(Default)]
 struct ArchiveTexts {
     numbers: HashMap<String, u32>,
@@ -63,7 +62,6 @@ impl ArchiveReferences {
     }
 }
 
-/// A location that was written.
 struct WrittenLocation {
     name: String,
     events: u64,
@@ -92,9 +90,6 @@ pub(crate) struct WrittenArchive {
 
 impl Timelines {
     /// Writes the archive `name` into a directory.
-    ///
-    /// # Errors
-    /// If the library that writes archives is not installed, or cannot write.
     pub(crate) fn write_archive(
         &self,
         directory: &Path,
