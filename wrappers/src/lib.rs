@@ -16,6 +16,8 @@
     clippy::todo,
     clippy::unimplemented
 )]
+// What an entry point does on the fast path is part of it.
+#![allow(clippy::inline_always)]
 // In unit tests the entry points are not exported, so everything they use looks unused; in a program that
 // contains its MPI, code that only Fortran needs is unused.
 #![cfg_attr(any(test, feature = "static"), allow(dead_code))]

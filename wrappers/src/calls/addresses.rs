@@ -4,10 +4,11 @@
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use gyan_results::{Address, LoadedObject};
 
+use crate::sys::locks::held;
 use crate::sys::{elf_objects, python};
 
 /// Prefixes of the names of libraries that forward calls of the program to MPI's C functions: bindings of other
@@ -29,7 +30,7 @@ const GONE_NUMBER: u32 = 48;
 
 fn gone() -> MutexGuard<'static, Vec<LoadedObject>> {
     // Each change is one call of `push`.
-    GONE.lock().unwrap_or_else(PoisonError::into_inner)
+    held(&GONE)
 }
 
 /// Whether the program has unloaded none.

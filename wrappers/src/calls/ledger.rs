@@ -14,7 +14,7 @@ use std::iter;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
@@ -26,6 +26,7 @@ use crate::sys::alloc;
 use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
+use crate::sys::locks::held;
 
 const LEDGERS_AT_MOST: usize = 256;
 /// The time after which all functions are examined, to see how often each is called.
@@ -803,7 +804,7 @@ pub(crate) fn count_aside(function: Function) {
 #[cold]
 #[inline(never)]
 pub(crate) fn new_ledger() -> &'static Ledger {
-    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ledgers = held(&LEDGERS);
     if let Some(ledger) = ledgers.free.pop() {
         budget().set_threads(ledgers.in_use());
         return ledger;
@@ -832,7 +833,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
 /// The thread that had this ledger to itself ends: the next new thread adds to it.
 pub(crate) fn give_back(ledger: &'static Ledger) {
     ledger.now.ends();
-    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ledgers = held(&LEDGERS);
     if !alloc::is_short() {
         ledgers.free.push(ledger);
         budget().set_threads(ledgers.in_use());
@@ -921,7 +922,7 @@ pub(crate) fn passed() {
 
 /// Applies a closure to each ledger.
 pub(crate) fn each(work: impl FnMut(&'static Ledger)) {
-    in_all(&LEDGERS.lock().unwrap_or_else(PoisonError::into_inner), work);
+    in_all(&held(&LEDGERS), work);
 }
 
 /// The same where the program may be a forked copy of itself, in which nobody opens the lock that another thread held.
@@ -999,13 +1000,13 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
 
 /// How many threads with ledgers of their own there were at most at a time.
 pub(crate) fn threads() -> u64 {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ledgers = held(&LEDGERS);
     ledgers.all.len().max(1) as u64
 }
 
 /// Whether there were more threads, so that calls of some are not timed.
 pub(crate) fn is_shared() -> bool {
-    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).all.len() >= LEDGERS_AT_MOST
+    held(&LEDGERS).all.len() >= LEDGERS_AT_MOST
 }
 
 /// The table's entry for a function.

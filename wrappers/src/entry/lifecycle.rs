@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once};
 
 use crate::calls::containment::contain;
 use crate::calls::gate;
@@ -22,6 +22,7 @@ use crate::run::{self, Beginning, Kept, Run, Start};
 use crate::sys::alloc;
 use crate::sys::at_exit;
 use crate::sys::clock;
+use crate::sys::locks::held;
 use crate::sys::symbols::{Address, Next};
 
 /// The users of MPI. The lock is held during a start or an end.
@@ -128,7 +129,7 @@ impl Drop for InsideLifecycle {
 
 fn users() -> MutexGuard<'static, Users> {
     // After a panic gyan is off, and this state is never read again.
-    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+    held(&USERS)
 }
 
 /// Around a real initialisation: `MPI_T` before the first, handles after it.

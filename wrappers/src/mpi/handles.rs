@@ -101,7 +101,6 @@ impl ArgumentPosition {
 }
 
 impl From<ArgumentPosition> for usize {
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn from(at: ArgumentPosition) -> usize {
         usize::from(at.0.get()) - 1
@@ -136,7 +135,6 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them; none if the number differs.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
         let words = <[usize; N]>::try_from(self.words).ok()?;

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,7 @@ use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::cgroups;
 use crate::sys::file_system;
+use crate::sys::locks::held;
 use crate::sys::sigmask;
 
 /// The name of the process.
@@ -206,10 +207,6 @@ struct LiveFileHere {
     length: u64,
     /// When that was.
     at: Instant,
-}
-
-pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Accepts ranks, until there are none left.

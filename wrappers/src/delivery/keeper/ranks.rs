@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use super::crash;
 use super::messages::{Hello, LookAtRank};
 use super::metrics::{MetricsState, RankFigures, RankMetrics};
-use super::process::held;
+use crate::sys::locks::held;
 use super::records;
 use super::timeline;
 use crate::sys::cgroups;

@@ -10,7 +10,7 @@ use gyan_results::{
     Ending, RankProfile, Reduction, Summary, end_of_process, parse_rank, rank_file_name,
 };
 
-use super::process::held;
+use crate::sys::locks::held;
 use super::ranks::{Rank, RankStage};
 use super::records;
 use crate::delivery::record::SiteRecord;

@@ -154,7 +154,6 @@ impl Inquiry {
     }
 
     /// Processes in the group of a communicator.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn size(&self, comm: usize) -> Option<usize> {
         number(self.functions.comm_size, comm)
@@ -165,7 +164,6 @@ impl Inquiry {
         number(self.functions.comm_rank, comm)
     }
 
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn is_intercommunicator(&self, comm: usize) -> bool {
         ask(self.functions.comm_test_inter, comm, 0).is_some_and(|flag| flag != 0)
@@ -177,7 +175,6 @@ impl Inquiry {
     }
 
     /// Processes that a process exchanges data with in a collective operation.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn peers(&self, comm: usize) -> Option<usize> {
         if self.is_intercommunicator(comm) { self.remote_size(comm) } else { self.size(comm) }
@@ -379,14 +376,12 @@ fn in_program(name: &CStr) -> Option<Address> {
     symbols::default(name).or_else(|| symbols::next(name))
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn ask<T>(function: Option<OfHandle<T>>, handle: usize, before: T) -> Option<T> {
     let mut value = before;
     (function?(handle, &raw mut value) == 0).then_some(value)
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn number(function: Option<OfHandle<c_int>>, handle: usize) -> Option<usize> {
     ask(function, handle, -1).and_then(|value| usize::try_from(value).ok())

@@ -9,10 +9,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use super::Address;
 use crate::sys::foreign::foreign;
+use crate::sys::locks::held;
 
 /// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
 /// locks of its own.
@@ -72,7 +73,7 @@ pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
 /// The next definition of `name` after this object, or the one in any other loaded object.
 pub(crate) fn next(name: &CStr) -> Option<Address> {
     let known = || {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = held(&KNOWN);
         let (_, address) = known.iter().find(|(known, _)| known.as_c_str() == name)?;
         NonNull::new(*address as *mut c_void)
     };
@@ -81,7 +82,7 @@ pub(crate) fn next(name: &CStr) -> Option<Address> {
         let found = dlsym(libc::RTLD_NEXT, name).or_else(hidden).or_else(|| in_any_object(name))?;
         // Another thread may have been first.
         known().or_else(|| {
-            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = held(&KNOWN);
             known.push((name.to_owned(), found.as_ptr() as usize));
             Some(found)
         })

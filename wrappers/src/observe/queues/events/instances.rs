@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gyan_results::{EventCount, MessageSource, Messages, Traffic};
 
@@ -16,7 +16,7 @@ use crate::calls::containment::contain;
 use crate::mpi::tool::{Instance, Listener};
 use crate::observe::queues::{Peer, Queues, Stream};
 use crate::sys::clock;
-use crate::sys::locks::lock_soon;
+use crate::sys::locks::{held, lock_soon};
 
 /// Callbacks so far, and the ticks that some of them took.
 static CALLBACKS: AtomicU64 = AtomicU64::new(0);
@@ -233,7 +233,7 @@ fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
 /// Starts recording messages.
 pub(super) fn begin_queues() {
     let heard = Heard { queues: Queues::new(), ranks: vec![(ANY_COMM, Vec::new())] };
-    *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(heard));
+    *held(&HEARD) = Some(Box::new(heard));
 }
 
 /// A communicator was created, whose (remote) group has these ranks in `MPI_COMM_WORLD`; empty if they are the
