@@ -14,7 +14,9 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::todo,
-    clippy::unimplemented
+    clippy::unimplemented,
+    // Modules that need it say so where they are declared.
+    unsafe_code
 )]
 // What an entry point does on the fast path is part of it.
 #![allow(clippy::inline_always)]
@@ -25,12 +27,14 @@
 mod calls;
 mod config;
 mod delivery;
+#[allow(unsafe_code)]
 mod entry;
 #[cfg(test)]
 mod fuzzed;
 mod mpi;
 mod observe;
 mod run;
+#[allow(unsafe_code)]
 mod sys;
 #[cfg(test)]
 #[path = "../../tests/truth/mod.rs"]

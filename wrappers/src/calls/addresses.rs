@@ -1,8 +1,6 @@
 //! Where in the program does a call come from? As addresses while it runs; as files and addresses in them at
 //! the end.
 
-#![forbid(unsafe_code)]
-
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
@@ -33,7 +31,6 @@ fn gone() -> MutexGuard<'static, Vec<LoadedObject>> {
     held(&GONE)
 }
 
-/// Whether the program has unloaded none.
 pub(crate) fn none_is_gone() -> bool {
     gone().is_empty()
 }
@@ -60,7 +57,6 @@ pub(crate) fn is_passed_over(address: usize) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
 
-/// Whether an address is in the program's own file.
 pub(crate) fn is_of_program(address: usize) -> bool {
     let find = || {
         let mut program = 0..0;

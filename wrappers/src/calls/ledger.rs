@@ -6,15 +6,13 @@
 //! ledger to the next one that starts. With more than [`LEDGERS_AT_MOST`] threads at a time the last ledger is shared, with
 //! locked additions, and calls of those threads are counted but not timed.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::iter;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
@@ -271,7 +269,6 @@ impl Ledger {
         }
     }
 
-    /// The same on another path.
     #[cold]
     pub(crate) fn moved_slowly(&self, function: Function, bytes: u64) {
         let sizes = self.accounts.get(function.0).and_then(FunctionCounts::sizes);
@@ -289,7 +286,6 @@ impl Ledger {
         }
     }
 
-    /// The same on another path.
     #[cold]
     pub(crate) fn sent_slowly(&self, sent: Sent) {
         let Some(peers) = self.peers.get(sent.way() as usize) else { return };
@@ -319,7 +315,6 @@ impl Ledger {
         (if from_fortran { fortran } else { c }).add(1);
     }
 
-    /// A scope ended.
     #[inline]
     pub(crate) fn was_in_scope(&self) {
         self.scoped.add(1);
@@ -343,7 +338,6 @@ impl Ledger {
         }
     }
 
-    /// Adds the ways of its calls.
     fn add_ways(&self, ways: &mut Ways) {
         for function in self.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = self.accounts.get(function.0) else { continue };
@@ -372,14 +366,12 @@ impl Ledger {
         self.shared.load(Ordering::Relaxed)
     }
 
-    /// Notes that a function is called.
     fn note(&self, function: Function) {
         if let Some(word) = self.called.get(function.0 / 64) {
             word.or(1 << (function.0 % 64));
         }
     }
 
-    /// The functions that were called.
     fn called(&self) -> impl Iterator<Item = Function> {
         self.called.iter().enumerate().flat_map(|(at, word)| {
             let mut left = word.get();
@@ -698,7 +690,6 @@ impl Ledger {
     }
 }
 
-/// A call that was timed.
 pub(crate) struct Timed {
     /// How many calls of the function were timed, including this one; 0 if this one was not timed.
     pub(crate) number: u64,
@@ -747,7 +738,6 @@ static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec
 pub(crate) static LISTED: [AtomicUsize; LEDGERS_AT_MOST] =
     [const { AtomicUsize::new(0) }; LEDGERS_AT_MOST];
 
-/// The ledgers of threads.
 struct Ledgers {
     all: Vec<&'static Ledger>,
     /// Those of threads that ended.
@@ -889,7 +879,6 @@ pub(crate) fn calls(function: Function) -> Calls {
 }
 
 impl Calls {
-    /// The difference from `earlier`.
     pub(crate) fn since(&self, earlier: &Calls) -> Calls {
         Calls {
             count: self.count.saturating_sub(earlier.count),
@@ -907,7 +896,6 @@ impl Calls {
     }
 }
 
-/// The ways of all calls so far.
 pub(crate) fn ways() -> Ways {
     let mut ways = Ways { passed: PASSED.get(), ..Ways::default() };
     each(|ledger| ledger.add_ways(&mut ways));
@@ -920,7 +908,6 @@ pub(crate) fn passed() {
     PASSED.add(1);
 }
 
-/// Applies a closure to each ledger.
 pub(crate) fn each(work: impl FnMut(&'static Ledger)) {
     in_all(&held(&LEDGERS), work);
 }

@@ -4,8 +4,6 @@
 //! Where one thread calls MPI, they are in a ring. Threads have no order in which they could share one: there, each
 //! operation has the place of its handle in a table, which the next one with such a handle takes.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -16,7 +14,6 @@ use crate::sys::lookup::{position, spread};
 /// How many operations are kept.
 const SLOTS: usize = 256;
 
-/// An operation.
 #[repr(C)]
 pub(crate) struct OperationSlot {
     /// Where its request is.
@@ -213,7 +210,6 @@ pub(crate) struct StartedSeen {
 const WORDS: usize = size_of::<OperationSlot>() / size_of::<usize>();
 const SHARED_WORDS: usize = size_of::<SharedSlot>() / size_of::<usize>();
 
-/// An operation in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OperationSeen {
     pub(crate) function: Function,

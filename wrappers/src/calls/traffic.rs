@@ -5,8 +5,6 @@
 //! of calls and their bytes. The bytes of the function are the sum of its bars. For each peer, messages and
 //! their bytes are counted, and separately the accesses to its memory.
 
-#![forbid(unsafe_code)]
-
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -148,7 +146,6 @@ impl Sent {
     }
 }
 
-/// No peer.
 pub(crate) const NOBODY: u32 = u32::MAX - 1;
 /// Not a rank in `MPI_COMM_WORLD`: of another world, or not known.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;

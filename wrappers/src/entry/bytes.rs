@@ -161,7 +161,7 @@ impl Given for Count {
 }
 
 macro_rules! handle {
-    ($($type:ident $convert:ident),*) => {
+    ($($type:ident $kind:ident),*) => {
         $(impl Given for $type {
             type Value = usize;
 
@@ -172,7 +172,8 @@ macro_rules! handle {
             unsafe fn in_fortran(address: usize) -> usize {
                 // SAFETY: the caller's; an INTEGER, or a structure that is nothing but one.
                 let handle = unsafe { element::<Int>(address, 0) };
-                inquiry().and_then(|mpi| mpi.$convert(handle)).unwrap_or(NONE)
+                let known = inquiry().and_then(|mpi| mpi.from_fortran.$kind.handle(handle));
+                known.unwrap_or(NONE)
             }
         })*
     };
@@ -282,7 +283,7 @@ impl Types {
     unsafe fn get(self, mpi: &Inquiry, index: usize) -> Option<usize> {
         if self.fortran {
             // SAFETY: the caller's; an array of INTEGER.
-            mpi.datatype(unsafe { element::<Int>(self.at, index) })
+            mpi.from_fortran.datatype.handle(unsafe { element::<Int>(self.at, index) })
         } else {
             // SAFETY: the caller's; handles of this library have this size.
             Some(unsafe { word(self.at, mpi.abi.handle_bytes, index) })

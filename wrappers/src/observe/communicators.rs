@@ -14,10 +14,10 @@ use std::iter;
 use std::mem::offset_of;
 use std::ptr;
 use std::slice;
+use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
-use std::sync::Mutex;
 
 use crate::calls::budget::budget;
 use crate::calls::traffic::ELSEWHERE;
@@ -93,7 +93,6 @@ struct Members {
     hash: u64,
 }
 
-/// All of them.
 struct Table {
     /// None if the library does not tell, or there is no room.
     entries: BTreeMap<usize, Option<&'static Communicator>>,
@@ -283,7 +282,6 @@ pub(crate) fn freed(handle: usize) {
     held(&TABLE).freed(handle);
 }
 
-/// The cache slot of a communicator.
 #[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn place(handle: usize) -> usize {
@@ -376,7 +374,6 @@ impl Communicator {
         if self.is_same() { rank } else { self.listed(rank) }
     }
 
-    /// The same in the list.
     #[inline(always)]
     fn listed(&self, rank: u32) -> u32 {
         let slot = self.list().get(FIRST + rank as usize);
@@ -611,7 +608,6 @@ pub(crate) struct SeenCommunicators {
     bits: usize,
 }
 
-/// One of them.
 pub(crate) struct SeenCommunicator {
     pub(crate) size: u32,
     /// As of [`Communicator::members`]; 0 if not known.

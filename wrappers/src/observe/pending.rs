@@ -4,8 +4,6 @@
 //! Completions are examined while there is one. Does not know what becomes of them: that is of [`streams`] and
 //! [`waiting`](super::waiting).
 
-#![forbid(unsafe_code)]
-
 use std::sync::Mutex;
 
 use super::streams::{self, CallTimes, PendingMessage};

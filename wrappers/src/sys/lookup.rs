@@ -2,8 +2,8 @@
 //!
 //! Only code that may use a handle looks it up, so it is not removed meanwhile, and the value found is its own.
 
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::{array, ptr};
 
 use crate::sys::locks::held;

@@ -42,7 +42,6 @@ use crate::sys::file_system;
 use crate::sys::locks::held;
 use crate::sys::sigmask;
 
-/// The name of the process.
 pub(crate) const NAME: &str = "gyan-keeper";
 /// A keeper that no rank contacts ends after this time.
 const ALONE: Duration = Duration::from_secs(60);
@@ -140,7 +139,6 @@ fn leave_the_rank(listening: RawFd) {
 
 /// Everything that the threads share.
 struct KeeperProcess {
-    /// The name of this host.
     host: String,
     state: Mutex<KeeperState>,
     changed: Condvar,
@@ -203,7 +201,6 @@ struct LiveFileHere {
     earlier: Vec<PathBuf>,
     /// What was written last, as its length and checksum: a program that is idle for hours has nothing new.
     written: Option<(usize, u32)>,
-    /// Its length.
     length: u64,
     /// When that was.
     at: Instant,

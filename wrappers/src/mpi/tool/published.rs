@@ -7,8 +7,8 @@
 
 use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::{ptr, slice};
 
 use gyan_results::{Datatype, Number};

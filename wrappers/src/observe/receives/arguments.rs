@@ -1,8 +1,8 @@
 //! The receives in a call: which message does each wait for, and on which communicator? Includes persistent
 //! ones that are started now.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Posted, Receives};

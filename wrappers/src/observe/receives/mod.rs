@@ -8,8 +8,8 @@
 mod arguments;
 mod sites;
 
-use std::sync::atomic::Ordering;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use gyan_results::Watch;
 use wildmatch::WildMatch;

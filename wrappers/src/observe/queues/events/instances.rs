@@ -3,10 +3,8 @@
 //! It may run in any thread and any context, so it uses only atomic numbers and never waits for the queues: if
 //! another thread holds them, the message is dropped and counted as lost.
 
-#![forbid(unsafe_code)]
-
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use gyan_results::{EventCount, MessageSource, Messages, Traffic};
 
