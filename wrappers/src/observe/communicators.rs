@@ -26,6 +26,7 @@ use crate::sys::alloc;
 use crate::sys::clock;
 use crate::sys::locks::held;
 use crate::sys::lookup::{hash, spread_low};
+use crate::sys::memory::ReadProcess;
 
 /// Limits: communicators that are alive at a time, and ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
@@ -619,17 +620,10 @@ pub(crate) struct SeenCommunicator {
 }
 
 impl SeenCommunicators {
-    /// `at`: of [`statics`] there; `read` fills in bytes of that process.
-    pub(crate) fn read(
-        at: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
-    ) -> Option<SeenCommunicators> {
-        let word = |here: usize| {
-            let mut bytes = [0; size_of::<usize>()];
-            read(at.wrapping_add(here).wrapping_sub(statics()), &mut bytes)?;
-            Some(usize::from_ne_bytes(bytes))
-        };
-        Some(SeenCommunicators { world: word(statics())?, bits: word((&raw const BITS).addr())? })
+    /// `at`: of [`statics`] there.
+    pub(crate) fn read(process: ReadProcess, at: usize) -> Option<SeenCommunicators> {
+        let there = |here: usize| process.read(at.wrapping_add(here).wrapping_sub(statics()));
+        Some(SeenCommunicators { world: there(statics())?, bits: there((&raw const BITS).addr())? })
     }
 
     pub(crate) fn world(&self) -> Option<usize> {
@@ -645,39 +639,28 @@ impl SeenCommunicators {
     /// process to those of the other.
     pub(crate) fn find(
         &self,
+        process: ReadProcess,
         word: usize,
         distance: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
     ) -> Option<SeenCommunicator> {
         let handle = word & self.bits;
         let slot = (&raw const AT_HAND).addr() + place(handle) * size_of::<usize>();
-        let number = |at: usize| {
-            let mut bytes = [0; size_of::<usize>()];
-            read(at, &mut bytes)?;
-            Some(usize::from_ne_bytes(bytes))
-        };
-        let short = |at: usize| {
-            let mut bytes = [0; 4];
-            read(at, &mut bytes)?;
-            Some(u32::from_ne_bytes(bytes))
-        };
-        let entry = number(slot.wrapping_add(distance))?;
-        if number(entry + offset_of!(Communicator, handle))? != handle {
+        let entry: usize = process.read(slot.wrapping_add(distance))?;
+        if process.read::<usize>(entry + offset_of!(Communicator, handle))? != handle {
             return None;
         }
-        let size = short(entry + offset_of!(Communicator, size))?;
-        let same = short(entry + offset_of!(Communicator, same))?;
-        let members = number(entry + offset_of!(Communicator, members))? as u64;
-        let mut inter = [0];
-        read(entry + offset_of!(Communicator, is_inter), &mut inter)?;
-        let list = number(entry + offset_of!(Communicator, list))?;
-        let words = short(list)? as usize;
+        let size: u32 = process.read(entry + offset_of!(Communicator, size))?;
+        let same: u32 = process.read(entry + offset_of!(Communicator, same))?;
+        let members: u64 = process.read(entry + offset_of!(Communicator, members))?;
+        let is_inter: u8 = process.read(entry + offset_of!(Communicator, is_inter))?;
+        let list: usize = process.read(entry + offset_of!(Communicator, list))?;
+        let words = process.read::<u32>(list)? as usize;
         let listed = (size as usize).min(words.saturating_sub(FIRST)).min(RANKS_AT_MOST);
         let mut bytes = vec![0; if same > 0 { 0 } else { listed * 4 }];
-        read(list + FIRST * 4, &mut bytes)?;
+        process.read_into(list + FIRST * 4, &mut bytes)?;
         let (list, _) = bytes.as_chunks();
         let list = list.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-        Some(SeenCommunicator { size, members, same, is_inter: inter != [0], list })
+        Some(SeenCommunicator { size, members, same, is_inter: is_inter != 0, list })
     }
 }
 
