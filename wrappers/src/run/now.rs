@@ -315,7 +315,8 @@ impl RankProcess<'_> {
 
     /// Whether any of its threads has called it, or that cannot be read.
     fn has_called(&self, function: Function) -> bool {
-        let mut counts = self.seen.ledgers.iter().map(|ledger| calls(self.memory.0, *ledger, function));
+        let mut counts =
+            self.seen.ledgers.iter().map(|ledger| calls(self.memory.0, *ledger, function));
         counts.any(|count| !count.is_ok_and(|count| count == 0))
     }
 

@@ -220,7 +220,7 @@ metrics! {
         "Bytes of the point-to-point messages that the ranks on this host sent.";
     counter gyan_overhead_seconds = |ranks, _| sum(ranks, |of| of.overhead_s),
         "Seconds that gyan itself cost the ranks on this host.";
-    gauge gyan_longest_still_seconds = |ranks, _| longest_still(ranks),
+    gauge gyan_longest_still_seconds = |ranks, _| Some(longest_still(ranks)),
         "For how long the rank on this host has not moved that has not moved for longest: 0 if all move.";
     gauge gyan_record_age_seconds = oldest_record,
         "How old the figures are of the running rank on this host whose figures are the oldest.";
@@ -230,12 +230,12 @@ metrics! {
         "Ranks in MPI_COMM_WORLD, on all hosts.";
 }
 
-fn longest_still(ranks: &[&RankMetrics]) -> Option<f64> {
+fn longest_still(ranks: &[&RankMetrics]) -> f64 {
     let still = ranks.iter().map(|rank| match rank.state {
         MetricsState::Still(still_s) => still_s,
         _ => 0.0,
     });
-    Some(still.fold(0.0, f64::max))
+    still.fold(0.0, f64::max)
 }
 
 fn oldest_record(ranks: &[&RankMetrics], now_s: f64) -> Option<f64> {
