@@ -63,11 +63,10 @@ items! {
     Source(Source) = "source" in sources;
 }
 
-/// The steps that may kill.
+/// The steps that may kill, after that with number 0, which describes the item.
 #[derive(Clone, Copy)]
 enum Step {
-    GetInfo,
-    EnumItem,
+    EnumItem = 1,
     HandleAlloc,
     Start,
     Read,
