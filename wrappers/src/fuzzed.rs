@@ -1,8 +1,6 @@
 //! Runs the bodies of the fuzzers in `fuzz/` over the inputs that are committed there: a fuzzer is not
 //! installed everywhere, but its target must still compile and pass.
 
-#![forbid(unsafe_code)]
-
 #[path = "../../fuzz/bodies/library_version.rs"]
 mod library_version;
 #[path = "../../fuzz/bodies/settings.rs"]

@@ -14,8 +14,12 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::todo,
-    clippy::unimplemented
+    clippy::unimplemented,
+    // Modules that need it say so where they are declared.
+    unsafe_code
 )]
+// What an entry point does on the fast path is part of it.
+#![allow(clippy::inline_always)]
 // In unit tests the entry points are not exported, so everything they use looks unused; in a program that
 // contains its MPI, code that only Fortran needs is unused.
 #![cfg_attr(any(test, feature = "static"), allow(dead_code))]
@@ -23,12 +27,14 @@
 mod calls;
 mod config;
 mod delivery;
+#[allow(unsafe_code)]
 mod entry;
 #[cfg(test)]
 mod fuzzed;
 mod mpi;
 mod observe;
 mod run;
+#[allow(unsafe_code)]
 mod sys;
 #[cfg(test)]
 #[path = "../../tests/truth/mod.rs"]

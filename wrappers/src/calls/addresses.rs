@@ -1,13 +1,12 @@
 //! Where in the program does a call come from? As addresses while it runs; as files and addresses in them at
 //! the end.
 
-#![forbid(unsafe_code)]
-
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use gyan_results::{Address, LoadedObject};
 
+use crate::sys::locks::held;
 use crate::sys::{elf_objects, python};
 
 /// Prefixes of the names of libraries that forward calls of the program to MPI's C functions: bindings of other
@@ -29,10 +28,9 @@ const GONE_NUMBER: u32 = 48;
 
 fn gone() -> MutexGuard<'static, Vec<LoadedObject>> {
     // Each change is one call of `push`.
-    GONE.lock().unwrap_or_else(PoisonError::into_inner)
+    held(&GONE)
 }
 
-/// Whether the program has unloaded none.
 pub(crate) fn none_is_gone() -> bool {
     gone().is_empty()
 }
@@ -59,7 +57,6 @@ pub(crate) fn is_passed_over(address: usize) -> bool {
     ranges.iter().any(|range| range.contains(&address))
 }
 
-/// Whether an address is in the program's own file.
 pub(crate) fn is_of_program(address: usize) -> bool {
     let find = || {
         let mut program = 0..0;

@@ -9,8 +9,6 @@
 //! had been seen in a call and one in the program's own code. So the estimate stays within what is possible, and its
 //! error shrinks with the remainder, and with each outlier that is seen.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 
 use crate::calls::estimate::{Estimate, Times, WORTH_TELLING, unresolved};
@@ -25,7 +23,6 @@ pub(crate) struct Balance {
     pub(crate) all: Estimate,
 }
 
-/// One part of a stretch.
 #[derive(Clone, Copy, Default)]
 struct Part {
     regular: f64,

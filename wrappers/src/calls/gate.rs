@@ -412,7 +412,6 @@ pub(crate) extern "C" fn unwound(
 }
 
 /// Forwards a counted call of the program, once; if it succeeds, `moved` counts what it moved.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn forward<T>(
     inside: T,

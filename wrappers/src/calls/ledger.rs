@@ -6,15 +6,13 @@
 //! ledger to the next one that starts. With more than [`LEDGERS_AT_MOST`] threads at a time the last ledger is shared, with
 //! locked additions, and calls of those threads are counted but not timed.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::iter;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
@@ -26,6 +24,7 @@ use crate::sys::alloc;
 use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
+use crate::sys::locks::held;
 
 const LEDGERS_AT_MOST: usize = 256;
 /// The time after which all functions are examined, to see how often each is called.
@@ -270,7 +269,6 @@ impl Ledger {
         }
     }
 
-    /// The same on another path.
     #[cold]
     pub(crate) fn moved_slowly(&self, function: Function, bytes: u64) {
         let sizes = self.accounts.get(function.0).and_then(FunctionCounts::sizes);
@@ -288,7 +286,6 @@ impl Ledger {
         }
     }
 
-    /// The same on another path.
     #[cold]
     pub(crate) fn sent_slowly(&self, sent: Sent) {
         let Some(peers) = self.peers.get(sent.way() as usize) else { return };
@@ -318,7 +315,6 @@ impl Ledger {
         (if from_fortran { fortran } else { c }).add(1);
     }
 
-    /// A scope ended.
     #[inline]
     pub(crate) fn was_in_scope(&self) {
         self.scoped.add(1);
@@ -342,7 +338,6 @@ impl Ledger {
         }
     }
 
-    /// Adds the ways of its calls.
     fn add_ways(&self, ways: &mut Ways) {
         for function in self.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = self.accounts.get(function.0) else { continue };
@@ -371,14 +366,12 @@ impl Ledger {
         self.shared.load(Ordering::Relaxed)
     }
 
-    /// Notes that a function is called.
     fn note(&self, function: Function) {
         if let Some(word) = self.called.get(function.0 / 64) {
             word.or(1 << (function.0 % 64));
         }
     }
 
-    /// The functions that were called.
     fn called(&self) -> impl Iterator<Item = Function> {
         self.called.iter().enumerate().flat_map(|(at, word)| {
             let mut left = word.get();
@@ -697,7 +690,6 @@ impl Ledger {
     }
 }
 
-/// A call that was timed.
 pub(crate) struct Timed {
     /// How many calls of the function were timed, including this one; 0 if this one was not timed.
     pub(crate) number: u64,
@@ -746,7 +738,6 @@ static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec
 pub(crate) static LISTED: [AtomicUsize; LEDGERS_AT_MOST] =
     [const { AtomicUsize::new(0) }; LEDGERS_AT_MOST];
 
-/// The ledgers of threads.
 struct Ledgers {
     all: Vec<&'static Ledger>,
     /// Those of threads that ended.
@@ -803,7 +794,7 @@ pub(crate) fn count_aside(function: Function) {
 #[cold]
 #[inline(never)]
 pub(crate) fn new_ledger() -> &'static Ledger {
-    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ledgers = held(&LEDGERS);
     if let Some(ledger) = ledgers.free.pop() {
         budget().set_threads(ledgers.in_use());
         return ledger;
@@ -832,7 +823,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
 /// The thread that had this ledger to itself ends: the next new thread adds to it.
 pub(crate) fn give_back(ledger: &'static Ledger) {
     ledger.now.ends();
-    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ledgers = held(&LEDGERS);
     if !alloc::is_short() {
         ledgers.free.push(ledger);
         budget().set_threads(ledgers.in_use());
@@ -888,7 +879,6 @@ pub(crate) fn calls(function: Function) -> Calls {
 }
 
 impl Calls {
-    /// The difference from `earlier`.
     pub(crate) fn since(&self, earlier: &Calls) -> Calls {
         Calls {
             count: self.count.saturating_sub(earlier.count),
@@ -906,7 +896,6 @@ impl Calls {
     }
 }
 
-/// The ways of all calls so far.
 pub(crate) fn ways() -> Ways {
     let mut ways = Ways { passed: PASSED.get(), ..Ways::default() };
     each(|ledger| ledger.add_ways(&mut ways));
@@ -919,9 +908,8 @@ pub(crate) fn passed() {
     PASSED.add(1);
 }
 
-/// Applies a closure to each ledger.
 pub(crate) fn each(work: impl FnMut(&'static Ledger)) {
-    in_all(&LEDGERS.lock().unwrap_or_else(PoisonError::into_inner), work);
+    in_all(&held(&LEDGERS), work);
 }
 
 /// The same where the program may be a forked copy of itself, in which nobody opens the lock that another thread held.
@@ -999,13 +987,13 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
 
 /// How many threads with ledgers of their own there were at most at a time.
 pub(crate) fn threads() -> u64 {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ledgers = held(&LEDGERS);
     ledgers.all.len().max(1) as u64
 }
 
 /// Whether there were more threads, so that calls of some are not timed.
 pub(crate) fn is_shared() -> bool {
-    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).all.len() >= LEDGERS_AT_MOST
+    held(&LEDGERS).all.len() >= LEDGERS_AT_MOST
 }
 
 /// The table's entry for a function.

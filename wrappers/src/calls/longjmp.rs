@@ -6,8 +6,6 @@
 //! they find nothing. The program's own calls pay nothing for it. Inside a call from Fortran there is no check:
 //! a library's Fortran routine may jump to the C one and leave no frame between two of gyan's.
 
-#![forbid(unsafe_code)]
-
 use std::ops::Range;
 use std::sync::OnceLock;
 

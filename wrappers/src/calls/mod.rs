@@ -15,6 +15,7 @@ pub(crate) mod requests;
 pub(crate) mod scripts;
 pub(crate) mod sites;
 pub(crate) mod stacks;
+#[allow(unsafe_code)]
 pub(crate) mod thread;
 pub(crate) mod together;
 pub(crate) mod traffic;

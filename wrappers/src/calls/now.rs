@@ -4,8 +4,6 @@
 //!
 //! Where any thread may call MPI, each leaves the same in its ledger, and its arguments stay on its stack.
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::requests::StartArguments;
@@ -116,7 +114,6 @@ impl ThreadNow {
         ThreadCall(self)
     }
 
-    /// The thread has ended.
     pub(crate) fn ends(&self) {
         self.function.store(0, Ordering::Relaxed);
     }

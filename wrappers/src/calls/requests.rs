@@ -4,19 +4,17 @@
 //! Where one thread calls MPI, they are in a ring. Threads have no order in which they could share one: there, each
 //! operation has the place of its handle in a table, which the next one with such a handle takes.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeSet;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::mpi::functions::Function;
 use crate::sys::lookup::{position, spread};
+use crate::sys::memory::ReadProcess;
 
 /// How many operations are kept.
 const SLOTS: usize = 256;
 
-/// An operation.
 #[repr(C)]
 pub(crate) struct OperationSlot {
     /// Where its request is.
@@ -213,7 +211,6 @@ pub(crate) struct StartedSeen {
 const WORDS: usize = size_of::<OperationSlot>() / size_of::<usize>();
 const SHARED_WORDS: usize = size_of::<SharedSlot>() / size_of::<usize>();
 
-/// An operation in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct OperationSeen {
     pub(crate) function: Function,
@@ -223,18 +220,6 @@ pub(crate) struct OperationSeen {
     pub(crate) peer: usize,
     pub(crate) tag: usize,
     pub(crate) comm: usize,
-}
-
-/// Reads words of another process: `read` fills in its bytes.
-fn words_at(
-    at: usize,
-    bytes: usize,
-    read: impl Fn(usize, &mut [u8]) -> Option<()>,
-) -> Option<Vec<usize>> {
-    let mut seen = vec![0; bytes];
-    read(at, &mut seen)?;
-    let (words, _) = seen.as_chunks();
-    Some(words.iter().map(|word| usize::from_ne_bytes(*word)).collect())
 }
 
 impl OperationSeen {
@@ -258,21 +243,20 @@ impl OperationSeen {
 }
 
 impl StartedSeen {
-    /// `read` fills in bytes of that process; `distance`: from the statics of this process to those of the other.
+    /// `distance`: from the statics of this process to those of the other.
     pub(crate) fn read(
+        process: ReadProcess,
         distance: usize,
         is_threaded: bool,
-        read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
     ) -> Option<StartedSeen> {
         if is_threaded {
-            return Self::in_table(distance, read);
+            return Self::in_table(process, distance);
         }
         let ring = (&raw const RING).addr().wrapping_add(distance);
-        let words = words_at(ring, size_of_val(&RING), read)?;
+        let words = process.words(ring, SLOTS * WORDS)?;
         let (slots, _) = words.as_chunks();
-        let next =
-            words_at((&raw const NEXT).addr().wrapping_add(distance), size_of::<usize>(), read)?;
-        let next = next.first()?.wrapping_sub(ring) / size_of::<OperationSlot>() % SLOTS;
+        let next: usize = process.read((&raw const NEXT).addr().wrapping_add(distance))?;
+        let next = next.wrapping_sub(ring) / size_of::<OperationSlot>() % SLOTS;
         // The slot that is used next may be of a call that has not ended.
         let latest = (1..SLOTS).map(|back| (next + SLOTS - back) % SLOTS);
         let latest = latest.filter_map(|at| OperationSeen::in_ring(*slots.get(at)?));
@@ -281,17 +265,13 @@ impl StartedSeen {
         Some(StartedSeen { latest, is_short })
     }
 
-    fn in_table(
-        distance: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
-    ) -> Option<StartedSeen> {
-        let words =
-            words_at((&raw const TABLE).addr().wrapping_add(distance), size_of_val(&TABLE), read)?;
+    fn in_table(process: ReadProcess, distance: usize) -> Option<StartedSeen> {
+        let table = (&raw const TABLE).addr().wrapping_add(distance);
+        let words = process.words(table, PLACES * SHARED_WORDS)?;
         let (slots, _) = words.as_chunks();
         let latest = slots.iter().filter_map(|slot| OperationSeen::in_table(*slot)).collect();
-        let mut is_short = [0];
-        read((&raw const IS_SHORT).addr().wrapping_add(distance), &mut is_short)?;
-        Some(StartedSeen { latest, is_short: is_short != [0] })
+        let is_short: u8 = process.read((&raw const IS_SHORT).addr().wrapping_add(distance))?;
+        Some(StartedSeen { latest, is_short: is_short != 0 })
     }
 
     /// The operation that was started last with this handle; none if it is not here any more.
@@ -300,16 +280,11 @@ impl StartedSeen {
     }
 
     /// The operations that may not have ended: the last one with each handle, if that is still where the program had it
-    /// written; MPI puts `MPI_REQUEST_NULL` there at the end. `read`: as for [`StartedSeen::read`].
-    pub(crate) fn may_go_on(
-        &self,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
-    ) -> Vec<OperationSeen> {
+    /// written; MPI puts `MPI_REQUEST_NULL` there at the end.
+    pub(crate) fn may_go_on(&self, process: ReadProcess) -> Vec<OperationSeen> {
         let mut handles = BTreeSet::new();
         let is_there = |operation: &OperationSeen| {
-            let mut handle = [0; size_of::<u32>()];
-            let is_read = read(operation.request, &mut handle).is_some();
-            is_read && u32::from_ne_bytes(handle) == operation.handle
+            process.read::<u32>(operation.request) == Some(operation.handle)
         };
         let latest = self.latest.iter().filter(|operation| handles.insert(operation.handle));
         latest.copied().filter(is_there).collect()
@@ -346,8 +321,8 @@ mod tests {
                 has_begun(next_slot(), handle);
             };
             let pid = i32::try_from(std::process::id()).unwrap();
-            let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
-            let ring = || StartedSeen::read(0, false, read).unwrap();
+            let process = ReadProcess(pid);
+            let ring = || StartedSeen::read(process, 0, false).unwrap();
             let peer = |handle| ring().operation(handle).map(|operation| operation.peer);
             assert_eq!(peer(1), None);
             start(1, 0, 11);
@@ -355,7 +330,7 @@ mod tests {
             start(3, 0, 11);
             assert_eq!([11, 12, 13].map(peer), [Some(3), Some(2), None]);
             requests[0] = 11;
-            let goes_on = || ring().may_go_on(read).iter().map(|of| of.peer).collect::<Vec<_>>();
+            let goes_on = || ring().may_go_on(process).iter().map(|of| of.peer).collect::<Vec<_>>();
             assert_eq!(goes_on(), [3], "the other one has ended, or never was");
             std::hint::black_box(&mut requests)[1] = 12;
             assert_eq!(goes_on(), [3, 2]);
@@ -382,8 +357,8 @@ mod tests {
                 has_begun_in_thread(kind(Function(7), true), started, word, place, handle);
             };
             let pid = i32::try_from(std::process::id()).unwrap();
-            let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
-            let table = || StartedSeen::read(0, true, read).unwrap();
+            let process = ReadProcess(pid);
+            let table = || StartedSeen::read(process, 0, true).unwrap();
             let peer = |handle| table().operation(handle).map(|operation| operation.peer);
             assert!(table().latest.is_empty());
             start(1, 6, 11);
@@ -394,7 +369,7 @@ mod tests {
             let all = (found.function, found.in_fortran, found.request, found.tag, found.comm);
             assert_eq!(all, (Function(7), true, place, 5, usize::MAX));
             std::hint::black_box(&mut requests)[0] = 12;
-            assert_eq!(table().may_go_on(read).len(), 1);
+            assert_eq!(table().may_go_on(process).len(), 1);
             assert!(!table().is_short);
             // Words of two operations in one slot, whichever they are.
             let slot = TABLE.iter().find(|slot| slot.peer.load(Ordering::Relaxed) >> 32 == 11);

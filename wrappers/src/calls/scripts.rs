@@ -1,7 +1,5 @@
 //! Lines of scripts as addresses, so that they can stand on a stack: the lines of Python that were seen.
 
-#![forbid(unsafe_code)]
-
 use std::fmt::Write as _;
 use std::sync::Mutex;
 

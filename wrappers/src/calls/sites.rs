@@ -7,8 +7,6 @@
 //!
 //! A table for each ledger, made with it, so that nothing is locked; a new site gets memory for its stacks.
 
-#![forbid(unsafe_code)]
-
 mod shares;
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
@@ -35,13 +33,11 @@ const SLOTS: usize = 512;
 /// Stands for all places that are not kept separately.
 const ELSEWHERE: usize = 0;
 
-/// Whether sites are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 /// When a stack may next be recorded, and how many ticks that takes.
 static STACK_DUE: Counter = Counter::new(0);
 static STACK: Gauge = Gauge::new(0.0);
 
-/// Sites are recorded from now on.
 pub(crate) fn begin() {
     addresses::prepare();
     resume(true);
@@ -87,6 +83,7 @@ pub(crate) struct Sites {
     until: Counter,
 }
 
+#[derive(Default)]
 struct Site {
     function: Counter,
     address: Counter,
@@ -98,6 +95,7 @@ struct Site {
 }
 
 /// Data on the timed calls of a site.
+#[derive(Default)]
 struct Sums {
     timed: Counter,
     /// Ticks of the timed calls.
@@ -185,7 +183,7 @@ impl Sites {
     fn new() -> Sites {
         Sites {
             slots: (0..SLOTS).map(|_| AtomicU16::new(0)).collect(),
-            all: (0..ROOM).map(|_| Site::new()).collect(),
+            all: (0..ROOM).map(|_| Site::default()).collect(),
             len: AtomicUsize::new(0),
             since: Counter::new(0),
             until: Counter::new(0),
@@ -311,33 +309,10 @@ impl Sites {
 }
 
 impl Site {
-    /// Replaces the addresses of the site and of its stacks.
     fn replace_addresses(&self, by: &impl Fn(usize) -> usize) {
         self.address.set(by(usize::try_from(self.address.get()).unwrap_or(0)) as u64);
         if let Some(stacks) = self.stacks.get() {
             stacks.replace(by);
-        }
-    }
-
-    fn new() -> Site {
-        Site {
-            function: Counter::new(0),
-            address: Counter::new(0),
-            foreign: Counter::new(0),
-            sum: Sums {
-                timed: Counter::new(0),
-                ticks: Gauge::new(0.0),
-                others: Gauge::new(0.0),
-                other_ticks: Gauge::new(0.0),
-                others_variance: Gauge::new(0.0),
-                variance: Gauge::new(0.0),
-                covariance: Gauge::new(0.0),
-                squares: Gauge::new(0.0),
-                bytes: Counter::new(0),
-                other_bytes: Gauge::new(0.0),
-            },
-            max: Gauge::new(0.0),
-            stacks: Later::new(),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Which calls lead to this one? The distinct stacks of one call site, each with its weight. Written by one
 //! thread at a time, while others may read.
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::{addresses, scripts};
@@ -23,7 +21,6 @@ pub(crate) struct Stacks {
     all: Weight,
 }
 
-/// One stack.
 pub(crate) struct Stack {
     pub(crate) hits: Counter,
     pub(crate) weight: Weight,
@@ -67,7 +64,6 @@ impl Stacks {
         self.known.iter().filter(|stack| stack.len() > 0)
     }
 
-    /// Replaces addresses.
     pub(crate) fn replace(&self, by: &impl Fn(usize) -> usize) {
         for word in self.known().flat_map(|stack| stack.addresses.iter().take(stack.len())) {
             word.set(by(usize::try_from(word.get()).unwrap_or(0)) as u64);

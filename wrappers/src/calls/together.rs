@@ -1,8 +1,6 @@
 //! How long is at least one thread of the process in MPI, when several call it? Known of the calls that are timed, which
 //! each thread enters and leaves here; calls that are only counted stay as fast as they are.
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::cells::Counter;

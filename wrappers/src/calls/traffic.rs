@@ -5,13 +5,12 @@
 //! of calls and their bytes. The bytes of the function are the sum of its bars. For each peer, messages and
 //! their bytes are counted, and separately the accesses to its memory.
 
-#![forbid(unsafe_code)]
-
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::cells::Counter;
 use crate::sys::lookup::spread;
+use crate::sys::memory::ReadProcess;
 
 /// A bar for calls of no bytes, then for those of 1, 2 to 3, 4 to 7 and so on; the last has all above.
 pub(crate) const BARS: usize = 48;
@@ -148,7 +147,6 @@ impl Sent {
     }
 }
 
-/// No peer.
 pub(crate) const NOBODY: u32 = u32::MAX - 1;
 /// Not a rank in `MPI_COMM_WORLD`: of another world, or not known.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
@@ -233,28 +231,19 @@ impl Peers {
 }
 
 /// The number of messages to each rank, in another process, where its [`Peers`] are at `at`. None if not each rank has a row of
-/// its own, or messages went to other peers. `read` fills in bytes of that process.
-pub(crate) fn messages_in(
-    at: usize,
-    read: impl Fn(usize, &mut [u8]) -> Option<()> + Copy,
-) -> Option<Vec<u64>> {
+/// its own, or messages went to other peers.
+pub(crate) fn messages_in(process: ReadProcess, at: usize) -> Option<Vec<u64>> {
     const IN_ROW: usize = size_of::<Amount>() / size_of::<u64>();
-    let words = |at: usize, number: usize| {
-        let mut bytes = vec![0; number * size_of::<u64>()];
-        read(at, &mut bytes)?;
-        let (words, _) = bytes.as_chunks();
-        Some(words.iter().map(|word| u64::from_ne_bytes(*word)).collect::<Vec<u64>>())
-    };
     let of_others = offset_of!(Peers, others) + offset_of!(Amount, number);
-    let others = words(at.wrapping_add(of_others), 1)?;
-    let [rows, number] = words(at.wrapping_add(offset_of!(Peers, at)), 2)?[..] else { return None };
-    let number = usize::try_from(number).ok()?;
-    if others != [0] || !(1..=ROWS_AT_MOST).contains(&number) {
+    let others: u64 = process.read(at.wrapping_add(of_others))?;
+    let of_rows = at.wrapping_add(offset_of!(Peers, at));
+    let [rows, number] = process.words(of_rows, 2)?[..] else { return None };
+    if others != 0 || !(1..=ROWS_AT_MOST).contains(&number) {
         return None;
     }
-    let rows = words(usize::try_from(rows).ok()?, number * IN_ROW)?;
+    let rows = process.words(rows, number * IN_ROW)?;
     let messages = rows.iter().skip(offset_of!(Amount, number) / size_of::<u64>());
-    Some(messages.step_by(IN_ROW).copied().collect())
+    Some(messages.step_by(IN_ROW).map(|word| *word as u64).collect())
 }
 
 #[cfg(test)]
@@ -289,8 +278,7 @@ mod tests {
         let rows: Vec<_> = peers.rows().collect();
         assert_eq!(rows, [(Some(0), 1, 10), (Some(3), 2, 3), (None, 2, 12)]);
         let pid = i32::try_from(std::process::id()).unwrap();
-        let read = |at, into: &mut [u8]| crate::sys::memory::read_from(pid, at, into).ok();
-        let seen = |peers: &Peers| messages_in((&raw const *peers).addr(), read);
+        let seen = |peers: &Peers| messages_in(ReadProcess(pid), (&raw const *peers).addr());
         assert_eq!(seen(&peers), None, "some went elsewhere");
         peers.others.number.set(0);
         assert_eq!(seen(&peers).unwrap(), [1, 0, 0, 2]);

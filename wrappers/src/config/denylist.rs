@@ -4,8 +4,6 @@
 //! A line is a name, with `*` and `?`, or `index N` for a variable whose name cannot be asked for; what
 //! follows a `#` is for the reader.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeSet;
 
 use wildmatch::WildMatch;

@@ -3,6 +3,7 @@
 //! [`table`] has a row for each of them.
 
 pub(crate) mod denylist;
+#[allow(unsafe_code)]
 mod environ;
 pub(crate) mod selection;
 mod site;
@@ -64,6 +65,7 @@ impl Config {
 
 /// The directory of `gyan doctor`, if that started this process. Runs in every process that loads libgyan.so:
 /// without the variable nothing is allocated, and only `getenv` is called.
+#[allow(unsafe_code)]
 pub(crate) fn doctor() -> Option<PathBuf> {
     // SAFETY: getenv(3), before the program's own code can change the environment.
     let value = unsafe { libc::getenv(c"GYAN_DOCTOR".as_ptr()) };
@@ -86,6 +88,7 @@ pub(crate) fn names_openmp_tools() -> bool {
 }
 
 /// Whether this process has more rights than its user: then it ignores the environment.
+#[allow(unsafe_code)]
 fn is_privileged() -> bool {
     // SAFETY: getauxval reads a vector that the kernel set up.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

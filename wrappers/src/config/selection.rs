@@ -1,8 +1,6 @@
 //! Which variables does the user want? `name[:CLASS];...`, with `*` and `?`; a leading `-` leaves them out. The
 //! original GYAN's `MPIT_VAR_TO_TRACE` is a list of the first kind.
 
-#![forbid(unsafe_code)]
-
 use gyan_results::Class;
 use wildmatch::WildMatch;
 

@@ -1,7 +1,5 @@
 //! Who wants this run recorded: its user, who sets something, or the site, whose settings are in a file?
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;

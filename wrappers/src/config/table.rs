@@ -1,8 +1,6 @@
 //! Every setting, a row each: `settings!` makes of the rows what the user asked for ([`Config`]), the parser
 //! ([`TABLE`]) and, by a test, docs/settings.md.
 
-#![forbid(unsafe_code)]
-
 use std::path::PathBuf;
 use std::time::Duration;
 

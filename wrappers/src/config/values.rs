@@ -1,8 +1,6 @@
 //! The values of settings: their types, and how they are read. What cannot be understood is answered with the end of
 //! a sentence that begins with the setting and the value.
 
-#![forbid(unsafe_code)]
-
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -24,7 +24,6 @@ pub(crate) struct Job {
     pub(crate) id: String,
     /// Empty when the user does not want it recorded.
     pub(crate) command: Vec<String>,
-    /// The user's labels of the run.
     pub(crate) labels: Vec<Label>,
     pub(crate) host: String,
     pub(crate) pid: u32,
@@ -36,7 +35,6 @@ pub(crate) struct Job {
     pub(crate) live: Option<RunPlace>,
     /// The directory of its metrics; none for nowhere.
     pub(crate) metrics: Option<PathBuf>,
-    /// The name of the program.
     pub(crate) program: String,
     /// Alternatives for profiles that cannot be written there: the first that works.
     pub(crate) elsewhere: Vec<RunPlace>,
@@ -139,7 +137,6 @@ fn absolute(directory: &Path) -> PathBuf {
     env::current_dir().map_or_else(|_| directory.to_owned(), |here| here.join(directory))
 }
 
-/// The name of this node.
 pub(crate) fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
@@ -270,7 +267,6 @@ fn world_in(maps: &str) -> Option<String> {
     is_hash.then(|| hash.to_owned())
 }
 
-/// An ancestor of this process.
 struct Ancestor {
     pid: u32,
     /// Its command line.

@@ -1,8 +1,6 @@
 //! What does the site get of a job, and how does that come into its spool? A file that is complete or absent, and that
 //! no user but its own can change. The spool is never made, and nothing in it is read.
 
-#![forbid(unsafe_code)]
-
 use std::io;
 use std::path::PathBuf;
 

@@ -17,7 +17,6 @@ use crate::run;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
-/// Handles a call of `MPI_Pcontrol`.
 fn pcontrol(level: c_int) {
     contain("changing the phase", || run::change_phase(PhaseChange::Level(level)));
 }

@@ -79,7 +79,6 @@ pub(crate) struct Typed<T> {
 }
 
 impl<T> Typed<T> {
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn new(passed: Passed) -> Typed<T> {
         Typed { passed, of: PhantomData }
@@ -90,7 +89,6 @@ impl<T: Given> Typed<T> {
     /// # Safety
     ///
     /// An argument of this type, of a call that succeeded.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) unsafe fn value(&self) -> T::Value {
         match self.passed.language {
@@ -163,7 +161,7 @@ impl Given for Count {
 }
 
 macro_rules! handle {
-    ($($type:ident $convert:ident),*) => {
+    ($($type:ident $kind:ident),*) => {
         $(impl Given for $type {
             type Value = usize;
 
@@ -174,7 +172,8 @@ macro_rules! handle {
             unsafe fn in_fortran(address: usize) -> usize {
                 // SAFETY: the caller's; an INTEGER, or a structure that is nothing but one.
                 let handle = unsafe { element::<Int>(address, 0) };
-                inquiry().and_then(|mpi| mpi.$convert(handle)).unwrap_or(NONE)
+                let known = inquiry().and_then(|mpi| mpi.from_fortran.$kind.handle(handle));
+                known.unwrap_or(NONE)
             }
         })*
     };
@@ -284,7 +283,7 @@ impl Types {
     unsafe fn get(self, mpi: &Inquiry, index: usize) -> Option<usize> {
         if self.fortran {
             // SAFETY: the caller's; an array of INTEGER.
-            mpi.datatype(unsafe { element::<Int>(self.at, index) })
+            mpi.from_fortran.datatype.handle(unsafe { element::<Int>(self.at, index) })
         } else {
             // SAFETY: the caller's; handles of this library have this size.
             Some(unsafe { word(self.at, mpi.abi.handle_bytes, index) })
@@ -293,7 +292,6 @@ impl Types {
 }
 
 /// `count` elements of `datatype`.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn elements(count: i64, datatype: usize) -> u64 {
     if let Some(size) = datatypes::known_size(datatype)
@@ -326,7 +324,6 @@ fn too_many() -> u64 {
 }
 
 /// A message to `dest` (3.2).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Sent {
     to_peer(Way::Message, elements(count, datatype), dest, comm, communicators::by_word)
@@ -339,7 +336,6 @@ pub(crate) fn access(count: i64, datatype: usize, target: i64, win: usize) -> Se
 }
 
 /// Bytes to a rank of a communicator or window.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn to_peer(
     way: Way,
@@ -407,7 +403,6 @@ pub(crate) fn ready_list(length: i64, request: Passed) -> Ready {
     Ready { language, request, partitions: u64::try_from(length).unwrap_or(0) }
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn is_proc_null(rank: i64) -> bool {
     rank < 0 && is_proc_null_of_library(rank)
@@ -426,21 +421,18 @@ fn is_root_group(root: i64) -> bool {
 }
 
 /// The message, on every rank (6.4).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn broadcast(count: i64, datatype: usize, root: i64) -> u64 {
     if is_proc_null(root) { 0 } else { elements(count, datatype) }
 }
 
 /// What a rank contributes to a reduction (6.9.1).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn reduced(count: i64, datatype: usize, root: i64) -> u64 {
     if is_root_group(root) { 0 } else { elements(count, datatype) }
 }
 
 /// What a rank contributes, which is already in the receive buffer for `MPI_IN_PLACE` (6.7).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn contributed(
     buffer: Buffer,

@@ -208,7 +208,6 @@ macro_rules! counted {
 
         /// If ranks wait for each other in the call, or in that which completes what it starts, it is counted for that.
         #[cfg(target_arch = "x86_64")]
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn goes_on($($arg: $type),*) -> Int {
             let next = || {
@@ -278,7 +277,7 @@ macro_rules! fast {
         }
 
         /// What the call sends and receives, if its counts are those that are looked at first and it is not timed.
-        #[allow(dead_code, clippy::inline_always)]
+        #[allow(dead_code)]
         #[inline(always)]
         fn at_hand($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
             let words = [$(Argument::word($arg)),*];
@@ -291,14 +290,12 @@ macro_rules! fast {
 
         /// Whether all ranks time this call, or what it starts. Then its time counts for its function and its line, too, and calls that
         /// complete requests may be examined from now on, which the fast path cannot have done.
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn is_due($($arg: $type),*) -> bool {
             meets_on($($arg),*).is_some_and(|on| $crate::observe::waiting::is_due($function, on))
         }
 
         /// On what ranks wait for each other in the call, or in that which completes what it starts; none if they do not.
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn meets_on($($arg: $type),*) -> Option<usize> {
             let words = [$(Argument::word($arg)),*];
@@ -321,7 +318,6 @@ macro_rules! fast {
         }
 
         /// What the call sends and receives; none if that is timed, or what it starts.
-        #[allow(clippy::inline_always)]
         #[inline(always)]
         fn untimed($($arg: $type),*) -> Option<$crate::observe::streams::Untimed> {
             if is_due($($arg),*) {

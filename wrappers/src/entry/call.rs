@@ -489,7 +489,6 @@ fn begins(entry: &Entry, arguments: Arguments) {
 /// # Safety
 ///
 /// The words are the arguments of the call, as `started` says.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) unsafe fn has_begun_in_c<const WORDS: usize>(
     function: Function,
@@ -507,7 +506,6 @@ pub(super) unsafe fn has_begun_in_c<const WORDS: usize>(
 /// # Safety
 ///
 /// They are those of a call that has succeeded.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 unsafe fn begun_in_thread(
     kind: usize,

@@ -410,7 +410,6 @@ fn handle_of(kind: Kind, handle: usize) -> usize {
     }
 }
 
-/// An array of `count` requests.
 fn requests(at: Passed, count: usize) -> Vec<usize> {
     (0..count).map_while(|index| at.request(index)).collect()
 }

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once};
 
 use crate::calls::containment::contain;
 use crate::calls::gate;
@@ -22,6 +22,7 @@ use crate::run::{self, Beginning, Kept, Run, Start};
 use crate::sys::alloc;
 use crate::sys::at_exit;
 use crate::sys::clock;
+use crate::sys::locks::held;
 use crate::sys::symbols::{Address, Next};
 
 /// The users of MPI. The lock is held during a start or an end.
@@ -47,7 +48,7 @@ enum World {
 }
 
 macro_rules! entry_points {
-    ($($name:ident = $text:literal ($($arg:ident: $type:ident),*) $around:ident($function:ident);)*) => {
+    ($($name:ident = $text:literal ($($arg:ident: $type:ident),*) $around:ident($function:ident, $how:expr);)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
@@ -62,52 +63,28 @@ macro_rules! entry_points {
                     };
                     next($($arg),*)
                 };
-                $around!(by_hand::$function, forward $(, $arg)*)
+                $around(by_hand::$function, $how, forward)
             }
         )*
     };
 }
 
-macro_rules! world_begins {
-    ($function:expr, $forward:expr $(, $arg:ident)*) => {
-        begins($function, Start::World, $forward)
-    };
-}
-
-macro_rules! session_begins {
-    ($function:expr, $forward:expr, $info:ident, $errhandler:ident, $session:ident) => {
-        begins($function, Start::Session($session), $forward)
-    };
-}
-
-macro_rules! world_ends {
-    ($function:expr, $forward:expr) => {
-        ends($function, true, $forward)
-    };
-}
-
-macro_rules! session_ends {
-    ($function:expr, $forward:expr, $session:ident) => {
-        ends($function, false, $forward)
-    };
-}
-
 entry_points! {
-    MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
-    MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
-    MPI_Finalize = c"MPI_Finalize"() world_ends(MPI_Finalize);
-    MPI_Session_init = c"MPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
-    MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
+    MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) begins(MPI_Init, Start::World);
+    MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begins(MPI_Init_thread, Start::World);
+    MPI_Finalize = c"MPI_Finalize"() ends(MPI_Finalize, true);
+    MPI_Session_init = c"MPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) begins(MPI_Session_init, Start::Session(session));
+    MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) ends(MPI_Session_finalize, false);
 }
 
 // A program that contains its MPI has these only once, and they are the library's.
 #[cfg(not(feature = "static"))]
 entry_points! {
-    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
-    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
-    PMPI_Finalize = c"PMPI_Finalize"() world_ends(MPI_Finalize);
-    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
-    PMPI_Session_finalize = c"PMPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
+    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) begins(MPI_Init, Start::World);
+    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begins(MPI_Init_thread, Start::World);
+    PMPI_Finalize = c"PMPI_Finalize"() ends(MPI_Finalize, true);
+    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) begins(MPI_Session_init, Start::Session(session));
+    PMPI_Session_finalize = c"PMPI_Session_finalize"(session: Pointer) ends(MPI_Session_finalize, false);
 }
 
 /// While this lives, this thread is inside a call that starts or ends MPI.
@@ -128,7 +105,7 @@ impl Drop for InsideLifecycle {
 
 fn users() -> MutexGuard<'static, Users> {
     // After a panic gyan is off, and this state is never read again.
-    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+    held(&USERS)
 }
 
 /// Around a real initialisation: `MPI_T` before the first, handles after it.

@@ -1,7 +1,7 @@
 //! What do persistent and partitioned operations move when they are started? The call that prepared them says
 //! so, and that is remembered for the request (MPI 4.1, 3.9, 4.2, 6.13).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::calls::ledger::Ledger;
 use crate::calls::traffic::{NOBODY, Sent, Way};
@@ -11,6 +11,7 @@ use crate::mpi::handles::{Arguments, Language, Passed};
 use crate::observe::streams::{self, CallTimes, MessageArguments, StreamCount, Untimed};
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
+use crate::sys::locks::held;
 use crate::sys::lookup::Lookup;
 
 /// What moves when an operation is started.
@@ -74,7 +75,7 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     }
     let key = key(at.language, request);
     // There is one already if it was freed where gyan does not see it.
-    let kept = REQUESTS.take(key).or_else(|| free_slots().pop()).unwrap_or_else(|| {
+    let kept = REQUESTS.take(key).or_else(|| held(&FREE).pop()).unwrap_or_else(|| {
         let [started, partition, to, stream] = [const { Counter::new(0) }; 4];
         Box::leak(Box::new(KeptPrepared { started, partition, to, stream }))
     });
@@ -83,12 +84,8 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     kept.to.set(prepared.started.peer().into());
     kept.stream.set(streams::take_prepared());
     if !REQUESTS.put(key, kept) {
-        free_slots().push(kept);
+        held(&FREE).push(kept);
     }
-}
-
-fn free_slots() -> MutexGuard<'static, Vec<&'static KeptPrepared>> {
-    FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request is about to be freed.
@@ -96,7 +93,7 @@ fn free_slots() -> MutexGuard<'static, Vec<&'static KeptPrepared>> {
 pub(crate) fn freed(at: Passed) {
     let Some(request) = at.request(0) else { return };
     if let Some(kept) = REQUESTS.take(key(at.language, request)) {
-        free_slots().push(kept);
+        held(&FREE).push(kept);
     }
 }
 

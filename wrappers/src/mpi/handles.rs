@@ -101,7 +101,6 @@ impl ArgumentPosition {
 }
 
 impl From<ArgumentPosition> for usize {
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn from(at: ArgumentPosition) -> usize {
         usize::from(at.0.get()) - 1
@@ -125,7 +124,6 @@ impl<'a> Arguments<'a> {
         Arguments { language, words }
     }
 
-    /// As they came.
     pub(crate) fn words(self) -> &'a [usize] {
         self.words
     }
@@ -136,7 +134,6 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them; none if the number differs.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
         let words = <[usize; N]>::try_from(self.words).ok()?;
@@ -186,7 +183,7 @@ impl Passed {
     pub(crate) fn comm(self) -> Option<usize> {
         match self.language {
             Language::C => Some(self.word),
-            Language::Fortran => inquiry()?.comm(self.integer()?),
+            Language::Fortran => inquiry()?.from_fortran.comm.handle(self.integer()?),
         }
     }
 
@@ -195,7 +192,7 @@ impl Passed {
     pub(crate) fn win(self) -> Option<usize> {
         match self.language {
             Language::C => Some(self.word),
-            Language::Fortran => inquiry()?.win(self.integer()?),
+            Language::Fortran => inquiry()?.from_fortran.win.handle(self.integer()?),
         }
     }
 
@@ -203,7 +200,7 @@ impl Passed {
     pub(crate) fn group(self) -> Option<usize> {
         match self.language {
             Language::C => Some(self.word),
-            Language::Fortran => inquiry()?.program_group(self.integer()?),
+            Language::Fortran => inquiry()?.from_fortran.group.handle(self.integer()?),
         }
     }
 
@@ -216,9 +213,9 @@ impl Passed {
         if self.language == Language::Fortran {
             let handle = self.integer()?;
             return match kind {
-                Kind::Comm => mpi.comm(handle),
-                Kind::Win => mpi.win(handle),
-                Kind::File => mpi.file(handle),
+                Kind::Comm => mpi.from_fortran.comm.handle(handle),
+                Kind::Win => mpi.from_fortran.win.handle(handle),
+                Kind::File => mpi.from_fortran.file.handle(handle),
             };
         }
         let bytes = if kind == Kind::File { mpi.abi.file_bytes } else { mpi.abi.handle_bytes };

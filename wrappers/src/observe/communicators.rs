@@ -14,17 +14,19 @@ use std::iter;
 use std::mem::offset_of;
 use std::ptr;
 use std::slice;
+use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::calls::budget::budget;
 use crate::calls::traffic::ELSEWHERE;
 use crate::mpi::abi::{Group, Inquiry, inquiry};
 use crate::sys::alloc;
 use crate::sys::clock;
+use crate::sys::locks::held;
 use crate::sys::lookup::{hash, spread_low};
+use crate::sys::memory::ReadProcess;
 
 /// Limits: communicators that are alive at a time, and ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
@@ -92,7 +94,6 @@ struct Members {
     hash: u64,
 }
 
-/// All of them.
 struct Table {
     /// None if the library does not tell, or there is no room.
     entries: BTreeMap<usize, Option<&'static Communicator>>,
@@ -134,26 +135,23 @@ pub(crate) fn world() -> Option<usize> {
 /// MPI or its world ends: no communicator remains valid.
 pub(crate) fn end() {
     WORLD.store(NOBODY, Ordering::Relaxed);
-    table().forget_all();
+    held(&TABLE).forget_all();
 }
 
 /// The communicator that a program passed as `word` to a call, from C, or after its conversion. None when its
 /// ranks in `MPI_COMM_WORLD` are not known. Call only where the library may be asked (`mpi::abi::inquiry`).
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn by_word(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
 /// The handle that a program passed as `word`: what its entry is found by.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn handle(word: usize) -> usize {
     word & BITS.load(Ordering::Relaxed)
 }
 
 /// The same for a window: no communicator has it.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn window(word: usize) -> usize {
     handle(word) | WINDOW
@@ -171,7 +169,6 @@ pub(crate) fn by_handle(handle: usize) -> Option<&'static Communicator> {
 }
 
 /// The same if it is cached.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn of_late(handle: usize) -> Option<&'static Communicator> {
     last_at_place(handle)
@@ -180,7 +177,7 @@ pub(crate) fn of_late(handle: usize) -> Option<&'static Communicator> {
 /// Whether [`by_handle`] would ask the library, which it may do only of a communicator that a call has accepted.
 #[inline]
 pub(crate) fn is_new(handle: usize) -> bool {
-    last_at_place(handle).is_none() && !table().is_decided(handle)
+    last_at_place(handle).is_none() && !held(&TABLE).is_decided(handle)
 }
 
 /// The window that a program passed as `word`.
@@ -199,7 +196,6 @@ pub(crate) fn ranks_of_group(group: usize, at_most: usize) -> Option<Vec<u32>> {
     })
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn at_hand(handle: usize) -> Option<&'static Communicator> {
     match last_at_place(handle) {
@@ -208,7 +204,6 @@ fn at_hand(handle: usize) -> Option<&'static Communicator> {
     }
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn last_at_place(handle: usize) -> Option<&'static Communicator> {
     let entry = AT_HAND.get(place(handle))?.load(Ordering::Acquire);
@@ -225,7 +220,7 @@ fn find(handle: usize) -> Option<&'static Communicator> {
     }
     charged(|| {
         let (is_decided, known) = {
-            let table = table();
+            let table = held(&TABLE);
             (table.is_decided(handle), table.known(handle))
         };
         let entry = if is_decided {
@@ -233,7 +228,7 @@ fn find(handle: usize) -> Option<&'static Communicator> {
         } else {
             let (mpi, world) = askable()?;
             let known = Members::ask(mpi, world, handle);
-            table().created(handle, known)
+            held(&TABLE).created(handle, known)
         }?;
         if let Some(at_hand) = AT_HAND.get(place(handle)) {
             at_hand.store(ptr::from_ref(entry).cast_mut(), Ordering::Release);
@@ -271,7 +266,7 @@ pub(crate) enum Like {
 #[cold]
 pub(crate) fn comes_like(like: Like, parent: usize, handle: usize) {
     let Some((mpi, world)) = askable() else { return };
-    let known = if parent == world { at_hand(parent) } else { table().known(parent) };
+    let known = if parent == world { at_hand(parent) } else { held(&TABLE).known(parent) };
     let Some(known) = known else { return };
     let size = match like {
         // A duplicate whose request has not completed cannot be asked.
@@ -279,24 +274,19 @@ pub(crate) fn comes_like(like: Like, parent: usize, handle: usize) {
         Like::InOrder => mpi.size(handle).and_then(|size| u32::try_from(size).ok()),
     };
     if let Some(size) = size {
-        table().comes_like(parent, handle, size);
+        held(&TABLE).comes_like(parent, handle, size);
     }
 }
 
 /// A communicator or window is about to be freed, or a new one has its handle.
 pub(crate) fn freed(handle: usize) {
-    table().freed(handle);
+    held(&TABLE).freed(handle);
 }
 
-/// The cache slot of a communicator.
-#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 fn place(handle: usize) -> usize {
     (spread_low(handle) >> (u32::BITS - AT_HAND_BITS)) as usize
-}
-
-fn table() -> MutexGuard<'static, Table> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Communicator {
@@ -312,7 +302,6 @@ impl Communicator {
         }
     }
 
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn is_of(&self, handle: usize) -> bool {
         // Pairs with Release in `takes`: the content of the entry then belongs to this communicator.
@@ -353,14 +342,12 @@ impl Communicator {
     }
 
     /// Whether it has the ranks of `MPI_COMM_WORLD`, or the first of them, in their order.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn is_same(&self) -> bool {
         self.same.load(Ordering::Relaxed) > 0
     }
 
     /// The rank in `MPI_COMM_WORLD` of one of its ranks; none if it has no such rank, or that is not in there.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
         if rank < self.same.load(Ordering::Relaxed) {
@@ -388,15 +375,12 @@ impl Communicator {
         if self.is_same() { rank } else { self.listed(rank) }
     }
 
-    /// The same in the list.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn listed(&self, rank: u32) -> u32 {
         let slot = self.list().get(FIRST + rank as usize);
         slot.map_or(NOT_THERE, |slot| slot.load(Ordering::Relaxed))
     }
 
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn list(&self) -> List {
         // Pairs with Release in `takes`: the first word of the list is written.
@@ -435,7 +419,6 @@ impl Communicator {
     }
 
     /// A number that its user has stored, initially 0.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn note(&self, place: usize) -> u16 {
         self.notes.get(place).map_or(0, |note| note.load(Ordering::Relaxed))
@@ -604,7 +587,7 @@ fn class(room: usize) -> usize {
 #[cfg(test)]
 pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
     let known = Members { size, is_inter: false, is_same: ranks.is_empty(), hash: 0 };
-    if let Some(entry) = table().created(handle, Some(known)) {
+    if let Some(entry) = held(&TABLE).created(handle, Some(known)) {
         entry.learns((0..size).collect::<Vec<_>>().iter().zip(ranks.iter().copied()));
     }
 }
@@ -626,7 +609,6 @@ pub(crate) struct SeenCommunicators {
     bits: usize,
 }
 
-/// One of them.
 pub(crate) struct SeenCommunicator {
     pub(crate) size: u32,
     /// As of [`Communicator::members`]; 0 if not known.
@@ -638,17 +620,10 @@ pub(crate) struct SeenCommunicator {
 }
 
 impl SeenCommunicators {
-    /// `at`: of [`statics`] there; `read` fills in bytes of that process.
-    pub(crate) fn read(
-        at: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
-    ) -> Option<SeenCommunicators> {
-        let word = |here: usize| {
-            let mut bytes = [0; size_of::<usize>()];
-            read(at.wrapping_add(here).wrapping_sub(statics()), &mut bytes)?;
-            Some(usize::from_ne_bytes(bytes))
-        };
-        Some(SeenCommunicators { world: word(statics())?, bits: word((&raw const BITS).addr())? })
+    /// `at`: of [`statics`] there.
+    pub(crate) fn read(process: ReadProcess, at: usize) -> Option<SeenCommunicators> {
+        let there = |here: usize| process.read(at.wrapping_add(here).wrapping_sub(statics()));
+        Some(SeenCommunicators { world: there(statics())?, bits: there((&raw const BITS).addr())? })
     }
 
     pub(crate) fn world(&self) -> Option<usize> {
@@ -664,39 +639,28 @@ impl SeenCommunicators {
     /// process to those of the other.
     pub(crate) fn find(
         &self,
+        process: ReadProcess,
         word: usize,
         distance: usize,
-        read: impl Fn(usize, &mut [u8]) -> Option<()>,
     ) -> Option<SeenCommunicator> {
         let handle = word & self.bits;
         let slot = (&raw const AT_HAND).addr() + place(handle) * size_of::<usize>();
-        let number = |at: usize| {
-            let mut bytes = [0; size_of::<usize>()];
-            read(at, &mut bytes)?;
-            Some(usize::from_ne_bytes(bytes))
-        };
-        let short = |at: usize| {
-            let mut bytes = [0; 4];
-            read(at, &mut bytes)?;
-            Some(u32::from_ne_bytes(bytes))
-        };
-        let entry = number(slot.wrapping_add(distance))?;
-        if number(entry + offset_of!(Communicator, handle))? != handle {
+        let entry: usize = process.read(slot.wrapping_add(distance))?;
+        if process.read::<usize>(entry + offset_of!(Communicator, handle))? != handle {
             return None;
         }
-        let size = short(entry + offset_of!(Communicator, size))?;
-        let same = short(entry + offset_of!(Communicator, same))?;
-        let members = number(entry + offset_of!(Communicator, members))? as u64;
-        let mut inter = [0];
-        read(entry + offset_of!(Communicator, is_inter), &mut inter)?;
-        let list = number(entry + offset_of!(Communicator, list))?;
-        let words = short(list)? as usize;
+        let size: u32 = process.read(entry + offset_of!(Communicator, size))?;
+        let same: u32 = process.read(entry + offset_of!(Communicator, same))?;
+        let members: u64 = process.read(entry + offset_of!(Communicator, members))?;
+        let is_inter: u8 = process.read(entry + offset_of!(Communicator, is_inter))?;
+        let list: usize = process.read(entry + offset_of!(Communicator, list))?;
+        let words = process.read::<u32>(list)? as usize;
         let listed = (size as usize).min(words.saturating_sub(FIRST)).min(RANKS_AT_MOST);
         let mut bytes = vec![0; if same > 0 { 0 } else { listed * 4 }];
-        read(list + FIRST * 4, &mut bytes)?;
+        process.read_into(list + FIRST * 4, &mut bytes)?;
         let (list, _) = bytes.as_chunks();
         let list = list.iter().map(|word| u32::from_ne_bytes(*word)).collect();
-        Some(SeenCommunicator { size, members, same, is_inter: inter != [0], list })
+        Some(SeenCommunicator { size, members, same, is_inter: is_inter != 0, list })
     }
 }
 

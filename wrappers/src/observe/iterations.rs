@@ -5,8 +5,6 @@
 //! Ranks do not ask each other: they agree on which operation that is, on the numbers of iterations, and on those that are drawn,
 //! since all of these follow from the order of their calls. They need not agree on which are slow, so each keeps some more.
 
-#![forbid(unsafe_code)]
-
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,7 +1,5 @@
 //! The communicators, windows and files that are alive, their names, and which are left out.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +40,6 @@ pub(crate) fn is_null(kind: Kind, handle: usize) -> bool {
     NULLS.get(kind as usize).is_some_and(|null| null.get() == handle as u64)
 }
 
-/// An object of this kind is freed.
 pub(crate) fn went(kind: Kind) {
     if let Some(went) = WENT.get(kind as usize) {
         went.add_shared(1);
@@ -73,7 +70,6 @@ pub(crate) fn set_matters(kind: Kind, matter: bool) {
     }
 }
 
-/// An object that is alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) kind: Kind,

@@ -4,9 +4,7 @@
 //! Completions are examined while there is one. Does not know what becomes of them: that is of [`streams`] and
 //! [`waiting`](super::waiting).
 
-#![forbid(unsafe_code)]
-
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::streams::{self, CallTimes, PendingMessage};
 use super::waiting::PendingCollective;
@@ -14,6 +12,7 @@ use crate::calls::containment::contain;
 use crate::calls::gate::{self, CompletionsFor};
 use crate::mpi::handles::{Language, Passed};
 use crate::sys::fixed_map::FixedMap;
+use crate::sys::locks::held;
 
 /// How many operations that are timed may not have ended at a time.
 const PENDING_AT_MOST: usize = 4096;
@@ -47,13 +46,13 @@ pub(crate) fn begin(on: bool) {
         operations: FixedMap::new(PENDING_AT_MOST),
         others_completed: 0,
     });
-    *PENDING.lock().unwrap_or_else(PoisonError::into_inner) = requests;
+    *held(&PENDING) = requests;
 }
 
 /// Does something with those that there are, and has completions examined as long as there are any left.
 fn with_pending<T>(work: impl FnOnce(&mut PendingRequests) -> T) -> Option<T> {
     contain("following a request", || {
-        let mut requests = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = held(&PENDING);
         let requests = requests.as_mut()?;
         let result = work(requests);
         gate::watch_completions(CompletionsFor::TimedOperations, !requests.operations.is_empty());

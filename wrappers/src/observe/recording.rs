@@ -1,7 +1,5 @@
 //! Which part of the run does the timeline record? Outside of it calls take the fast path.
 
-#![forbid(unsafe_code)]
-
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 

@@ -12,15 +12,13 @@
 //! Only calls whose messages are timed leave the fast path ([`counts`]), and those that complete requests while a message that is
 //! timed is under way. Once a second thread sends or receives, nothing is compared: the order of their calls is not known.
 
-#![forbid(unsafe_code)]
-
 mod counts;
 pub(crate) mod epochs;
 pub(crate) mod locks;
 
 use std::collections::BTreeMap;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use gyan_results::{
     MessageDirection, MessagePlace, MessageStream, MessageTime, MessageTimes, ObjectsLeftOut,
@@ -48,6 +46,7 @@ use crate::mpi::functions::Function;
 use crate::mpi::handles::{ArgumentPosition, Arguments, Language, Passed};
 use crate::sys::alloc;
 use crate::sys::clock;
+use crate::sys::locks::held;
 use crate::sys::lookup::hash;
 
 /// How many streams a rank follows.
@@ -330,7 +329,7 @@ const WORLD: u64 = 1;
 
 /// From now on messages are timed, if wanted.
 pub(crate) fn begin(on: bool) {
-    let mut streams = streams();
+    let mut streams = held(&STREAMS);
     // Those of an earlier run.
     for claim in streams.take().iter().flat_map(|earlier| earlier.claims.values()) {
         claim.count.ends();
@@ -356,13 +355,9 @@ pub(crate) fn begin(on: bool) {
     locks::begin(on);
 }
 
-fn streams() -> MutexGuard<'static, Option<Streams>> {
-    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Does something with what is followed, if anything is.
 fn with_streams<T>(work: impl FnOnce(&mut Streams) -> T) -> Option<T> {
-    contain("timing a message", || streams().as_mut().map(work))?
+    contain("timing a message", || held(&STREAMS).as_mut().map(work))?
 }
 
 /// The number of a communicator or window that its ranks agree on, as the profile has it; as [`communicators::by_handle`] finds it.
@@ -373,7 +368,7 @@ pub(crate) fn number_of(handle: usize) -> Option<String> {
 
 /// How many messages there were of each stream; none if that is not known.
 pub(crate) fn totals() -> Vec<TimelineMessages> {
-    let streams = streams();
+    let streams = held(&STREAMS);
     let Some(streams) = streams.as_ref().filter(|streams| !streams.has_threads) else {
         return Vec::new();
     };
@@ -898,7 +893,7 @@ impl StreamTally {
 
 /// Messages that are not compared, because several threads sent and received.
 pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
-    let streams = streams();
+    let streams = held(&STREAMS);
     let streams = streams.as_ref().filter(|streams| streams.has_threads)?;
     let is_message = |count: &&StreamCount| communicators::window_behind(count.comm()).is_none();
     let counts = streams.claims.values().map(|claim| claim.count);
@@ -914,7 +909,7 @@ pub(crate) fn left_out() -> Option<ObjectsLeftOut> {
 /// The data for the profile of one of `size` ranks; none if nothing was followed, or several threads send and receive.
 pub(crate) fn described(size: u32) -> Option<MessageTimes> {
     let clock = clock::of_host()?.to_owned();
-    let streams = streams();
+    let streams = held(&STREAMS);
     let streams = streams.as_ref().filter(|streams| !streams.has_threads)?;
     let Streams { numbers, tallies, calls, .. } = streams;
     let sent_in_none = streams.sent_in_none();
@@ -1081,7 +1076,7 @@ mod tests {
                 let sent = message(comm, MessageDirection::Sent, peer);
                 count_messages(sent, Ends::Here, called(MPI_Send, 800, 801));
             }
-            let streams = streams();
+            let streams = held(&STREAMS);
             let streams = streams.as_ref().unwrap();
             for (key, stream) in &streams.numbers {
                 let tally = &streams.tallies[*stream];
@@ -1099,7 +1094,7 @@ mod tests {
 
     /// What is known of each stream: direction, peer, messages, whether that is all, and times.
     fn known(out: &mut dyn std::io::Write) -> std::io::Result<()> {
-        let streams = streams();
+        let streams = held(&STREAMS);
         let streams = streams.as_ref().unwrap();
         for (key, stream) in &streams.numbers {
             let tally = &streams.tallies[*stream];
@@ -1243,7 +1238,7 @@ mod tests {
                     count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
                 }
             }
-            let messages = streams().as_ref().unwrap().tallies[0].messages();
+            let messages = held(&STREAMS).as_ref().unwrap().tallies[0].messages();
             // The first 256, and about half as many for each doubling.
             writeln!(out, "{messages} {}", (8_500..9_200).contains(&fast))?;
             // To no rank: the first one asks.
@@ -1256,7 +1251,7 @@ mod tests {
             writeln!(out, "{}", passes(usize::MAX))?;
             // The communicator ends: its messages are known, and the place is free.
             communicator_goes(WORLD_HANDLE);
-            let streams = streams();
+            let streams = held(&STREAMS);
             let streams = streams.as_ref().unwrap();
             writeln!(out, "{} {}", streams.tallies[0].messages(), streams.claims.len())
         });
@@ -1291,7 +1286,7 @@ mod tests {
                 count_messages(sent, Ends::Here, called(MPI_Send, 10, 20));
             }
             writeln!(out, "{}", passes(5000))?;
-            let streams = streams();
+            let streams = held(&STREAMS);
             writeln!(out, "{}", streams.as_ref().unwrap().sent_in_none())
         });
         // The one that found no room, and that on the fast path.
@@ -1328,7 +1323,7 @@ mod tests {
             child_comes(5, Some(7));
             child_comes(99, Some(8));
             let number = |handle| {
-                let mut streams = streams();
+                let mut streams = held(&STREAMS);
                 streams.as_mut().unwrap().communicator(handle).map(|known| known.number)
             };
             let numbers = [WORLD_HANDLE, 5, 6, 7].map(|handle| number(handle).unwrap());
@@ -1362,7 +1357,7 @@ mod tests {
             changed(win, EpochStep::Waited, 400, 410);
             changed(win, EpochStep::Completed, 420, 430);
             {
-                let streams = streams();
+                let streams = held(&STREAMS);
                 let streams = streams.as_ref().unwrap();
                 for (key, stream) in &streams.numbers {
                     let times = streams.tallies[*stream].times.iter();
@@ -1373,7 +1368,7 @@ mod tests {
             }
             communicator_goes(win);
             changed(win, EpochStep::Started(vec![1]), 500, 501);
-            writeln!(out, "{}", streams().as_ref().unwrap().epochs.len())
+            writeln!(out, "{}", held(&STREAMS).as_ref().unwrap().epochs.len())
         });
         let expected = "Sent 1 -3 [(159, 159, 170), (210, 210, 290)]\n\
                         Sent 2 -3 [(159, 159, 170), (210, 210, 290)]\n\

@@ -6,8 +6,8 @@
 //! What the numbers mean is found out at the end, or when a communicator is met first.
 
 use std::ffi::c_int;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use gyan_results::{
     TIMELINE_SCHEMA, TimelineClock, TimelineCommunicator, TimelineEvent, TimelineHeader,
@@ -27,6 +27,7 @@ use crate::mpi::handles::{ArgumentPosition, Arguments, Kind, Language};
 use crate::sys::alloc;
 use crate::sys::cells::Gauge;
 use crate::sys::clock;
+use crate::sys::locks::held;
 use crate::sys::lookup::{position, spread};
 use crate::sys::ring::Rings;
 
@@ -389,7 +390,6 @@ impl CallRecord<'_> {
     }
 
     /// The rank and the tag of a message, from the status of a receive or as they were passed.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn peer(
         &self,
@@ -415,7 +415,6 @@ impl CallRecord<'_> {
     }
 
     /// Its communicator or window, and the handle of that.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn met_on(&self) -> Option<(&'static Communicator, usize)> {
         let CallRecord { at, arguments, .. } = self;
@@ -464,7 +463,7 @@ fn comes(communicator: &Communicator, handle: usize) -> u16 {
             size: communicator.size(),
             rank: if window.is_none() { rank() } else { None },
         };
-        let mut all = COMMUNICATORS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = held(&COMMUNICATORS);
         if all.len() >= COMMUNICATORS_AT_MOST || alloc::is_short() {
             return None;
         }
@@ -548,7 +547,7 @@ pub(crate) fn described() -> Option<TimelineHeader> {
         selection: recording::asked(),
         recorded: EVENTS.events(),
         functions: functions().map(|(_, row)| row.name.to_owned()).collect(),
-        communicators: COMMUNICATORS.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        communicators: held(&COMMUNICATORS).clone(),
         sites,
         load_map: map.used(),
         messages: streams::totals(),

@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use gyan_results::{CallStarts, DURATIONS_AT_MOST, ObjectsLeftOut, Waiting, WaitsFor};
 
@@ -34,6 +34,7 @@ use crate::mpi::handles::{Kind, Passed};
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
 use crate::sys::clock;
+use crate::sys::locks::held;
 
 /// Most functions on communicators whose calls are followed.
 const TALLIES_AT_MOST: usize = 64;
@@ -318,7 +319,7 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
     let members = communicator.members();
     let window = communicators::window_behind(comm);
     let alike = (members, window.is_some());
-    let mut known = known();
+    let mut known = held(&KNOWN);
     let ordinal = match communicator.note(ORDINAL) {
         0 => {
             if known.groups.len() >= GROUPS_AT_MOST && !known.groups.contains_key(&alike) {
@@ -383,10 +384,6 @@ fn name(comm: usize, size: u32, ordinal: u32) -> String {
     name.unwrap_or_else(|| format!("{noun} of {size} ranks"))
 }
 
-fn known() -> MutexGuard<'static, WaitingGroups> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl TallyKey {
     fn function(&self) -> &'static str {
         ledger::row(self.function).map_or("", |row| row.name)
@@ -437,7 +434,7 @@ impl WaitingTally {
     }
 
     fn timed(&self) -> MutexGuard<'_, TimedCalls> {
-        self.timed.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.timed)
     }
 
     /// A call that was drawn began then, and took this many ticks.
@@ -586,7 +583,7 @@ pub(super) fn set<T: Clone + Default>(calls: &mut Vec<T>, level: u32, call: u64,
 /// The data for the profile: no more durations than it has room for, so functions with the most durations lose
 /// some.
 pub(crate) fn described() -> Vec<Waiting> {
-    let known = known();
+    let known = held(&KNOWN);
     let tallies = known.keys.iter().zip(TALLIES.iter().skip(FIRST)).filter_map(|(key, tally)| {
         let tally = tally.get()?;
         Some((key, tally.calls.get(), tally.timed().clone()))

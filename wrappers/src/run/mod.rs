@@ -1,10 +1,14 @@
 //! The run: the state between the start of MPI and its end, and how both proceed.
 
+#[allow(unsafe_code)]
 mod beginning;
 mod cvars;
 mod ending;
+#[allow(unsafe_code)]
 mod in_front;
+#[allow(unsafe_code)]
 mod keeper;
+#[allow(unsafe_code)]
 mod listing;
 mod now;
 mod snapshot;

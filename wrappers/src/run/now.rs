@@ -17,7 +17,7 @@ use crate::mpi::functions::communicators as made;
 use crate::mpi::functions::{Function, Row, functions, processes, topologies};
 use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
 use crate::sys::maps;
-use crate::sys::memory::{read_from, words_from};
+use crate::sys::memory::{ReadProcess, read_from, words_from};
 use crate::sys::python;
 
 /// How many requests of a call are looked at.
@@ -106,9 +106,9 @@ impl LookAtRank for Looks {
     fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>> {
         let seen = see(pid, of)?;
         let ProcessSeen { distance, is_threaded, .. } = seen;
-        let read = |at, into: &mut [u8]| read_from(pid, at, into).ok();
-        let started = StartedSeen::read(distance, is_threaded, read);
-        let process = RankProcess { pid, of, seen: &seen, started };
+        let memory = ReadProcess(pid);
+        let started = StartedSeen::read(memory, distance, is_threaded);
+        let process = RankProcess { memory, of, seen: &seen, started };
         let mut told: Vec<RankNow> =
             seen.threads.iter().map(|thread| process.told(thread)).collect();
         let is_stopped = is_stopped(pid);
@@ -171,8 +171,9 @@ fn see_threads(pid: i32, ledgers: &[usize]) -> io::Result<Vec<ThreadSeen>> {
     let mut threads = Vec::new();
     for ledger in ledgers {
         let all = words_from(pid, ledger.wrapping_add(ledger::NOW_AT))?;
-        let read = |at| words_from(pid, at).ok().map(|[word]| word);
-        let Some(seen) = ThreadNowSeen::from_words(all, read) else { continue };
+        let Some(seen) = ThreadNowSeen::from_words(all, |at| ReadProcess(pid).read(at)) else {
+            continue;
+        };
         let ThreadNowSeen { function: called, in_mpi, in_fortran, now } = seen;
         let number = calls(pid, *ledger, called)?;
         threads.push(ThreadSeen { called, in_mpi, in_fortran, now, number });
@@ -202,7 +203,7 @@ fn tell_python(now: &mut RankNow, pid: i32, distance: usize) {
 
 /// A process whose memory can be read.
 struct RankProcess<'a> {
-    pid: i32,
+    memory: ReadProcess,
     of: &'a Statics,
     seen: &'a ProcessSeen,
     /// What its threads have started.
@@ -243,20 +244,16 @@ impl RankProcess<'_> {
     fn sent(&self) -> Option<BTreeMap<u32, u64>> {
         let mut sent: BTreeMap<u32, u64> = BTreeMap::new();
         for ledger in &self.seen.ledgers {
-            let [peers] = words_from(self.pid, ledger.wrapping_add(ledger::MESSAGES_AT)).ok()?;
+            let peers: usize = self.memory.read(ledger.wrapping_add(ledger::MESSAGES_AT))?;
             if peers == 0 {
                 continue;
             }
-            let messages = messages_in(peers, |at, into| self.read(at, into))?;
+            let messages = messages_in(self.memory, peers)?;
             for (rank, messages) in (0..).zip(messages).filter(|(_, messages)| *messages > 0) {
                 *sent.entry(rank).or_default() += messages;
             }
         }
         (sent.len() <= PEERS_AT_MOST).then_some(sent)
-    }
-
-    fn read(&self, at: usize, into: &mut [u8]) -> Option<()> {
-        read_from(self.pid, at, into).ok()
     }
 
     /// Says which messages may still be sent or received without a call that waits for them.
@@ -265,7 +262,7 @@ impl RankProcess<'_> {
             now.more_earlier = true;
             return;
         };
-        let may_go_on = started.may_go_on(|at, into| self.read(at, into));
+        let may_go_on = started.may_go_on(self.memory);
         let operations = may_go_on.into_iter().map(|of| self.operation_of(&of));
         for operation in operations.flatten().filter(|operation| operation.peer.is_some()) {
             if now.earlier.len() == EARLIER_AT_MOST {
@@ -288,11 +285,11 @@ impl RankProcess<'_> {
 
     fn communicators(&self) -> Option<SeenCommunicators> {
         let at = places()[3].wrapping_add(self.seen.distance);
-        SeenCommunicators::read(at, |at, into| self.read(at, into))
+        SeenCommunicators::read(self.memory, at)
     }
 
     fn known(&self, handle: usize) -> Option<SeenCommunicator> {
-        self.communicators()?.find(handle, self.seen.distance, |at, into| self.read(at, into))
+        self.communicators()?.find(self.memory, handle, self.seen.distance)
     }
 
     fn communicator(&self, handle: Option<usize>) -> CommunicatorNow {
@@ -318,7 +315,8 @@ impl RankProcess<'_> {
 
     /// Whether any of its threads has called it, or that cannot be read.
     fn has_called(&self, function: Function) -> bool {
-        let mut counts = self.seen.ledgers.iter().map(|ledger| calls(self.pid, *ledger, function));
+        let mut counts =
+            self.seen.ledgers.iter().map(|ledger| calls(self.memory.0, *ledger, function));
         counts.any(|count| !count.is_ok_and(|count| count == 0))
     }
 
@@ -331,7 +329,7 @@ impl RankProcess<'_> {
     /// Bytes of an element, if this rank has asked for them.
     fn datatype_bytes(&self, handle: usize) -> Option<u64> {
         let at = datatypes::words_at(handle)?.wrapping_add(self.seen.distance);
-        datatypes::size_in(words_from(self.pid, at).ok()?, handle)
+        datatypes::size_in(words_from(self.memory.0, at).ok()?, handle)
     }
 
     /// The rank that a number means in a communicator.
@@ -400,7 +398,7 @@ impl CallSeen<'_> {
     fn word(&self, name: &str) -> Option<usize> {
         let Row { name: function, arguments, .. } = self.row;
         let position = arguments.iter().position(|argument| *argument == name)?;
-        let read = |at| words_from(self.process.pid, at).ok().map(|[word]| word);
+        let read = |at| self.process.memory.read(at);
         self.seen.now.word(function, arguments, position, read)
     }
 
@@ -410,9 +408,7 @@ impl CallSeen<'_> {
         if !self.seen.in_fortran {
             return Some(as_int(word));
         }
-        let mut bytes = [0; 4];
-        self.process.read(word, &mut bytes)?;
-        Some(i32::from_ne_bytes(bytes))
+        self.process.memory.read(word)
     }
 
     /// A number of elements: a word in functions for large counts, in C.
@@ -478,7 +474,7 @@ impl CallSeen<'_> {
         let looked = number.min(REQUESTS_AT_MOST);
         let started = process.started.as_ref()?;
         let mut array = vec![0; usize::try_from(looked).ok()? * bytes];
-        process.read(at, &mut array)?;
+        process.memory.read_into(at, &mut array)?;
         // Open MPI's MPI_REQUEST_NULL in Fortran.
         let is_pointer = process.of.handle_bytes > size_of::<u32>();
         let null = if in_fortran && is_pointer { 0 } else { process.of.request_null };
@@ -520,9 +516,8 @@ impl CallSeen<'_> {
 
     /// Where the call returns to: the file, by `/proc/PID/maps` (proc(5)), and where in it.
     fn place(&self) -> Option<CallPlace> {
-        let read = |at| words_from(self.process.pid, at).ok().map(|[word]| word);
-        let address = self.seen.now.returns_to(read)?;
-        let maps = fs::read(format!("/proc/{}/maps", self.process.pid)).ok()?;
+        let address = self.seen.now.returns_to(|at| self.process.memory.read(at))?;
+        let maps = fs::read(format!("/proc/{}/maps", self.process.memory.0)).ok()?;
         // The call comes before the address that it returns to.
         let call = address.checked_sub(1)?;
         let part = maps::parts(&maps).find(|part| part.range.contains(&call))?;

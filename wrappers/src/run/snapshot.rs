@@ -1,8 +1,6 @@
 //! Gives what is known so far to the keeper while the program runs, so that it survives if the process is
 //! killed.
 
-#![forbid(unsafe_code)]
-
 use std::io;
 use std::path::Path;
 use std::time::Instant;

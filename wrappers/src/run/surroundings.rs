@@ -4,8 +4,6 @@
 //! it ends. What the rank used takes one system call and one file, and is read for every profile, so that a
 //! rank which is killed for its memory use leaves how much it had.
 
-#![forbid(unsafe_code)]
-
 use std::path::Path;
 use std::time::Instant;
 

@@ -5,9 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A whole number.
+#[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
 /// A real number.
+#[derive(Default)]
 pub(crate) struct Gauge(AtomicU64);
 
 impl Counter {

@@ -7,6 +7,12 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 #[repr(transparent)]
 pub(crate) struct Later<T>(AtomicPtr<T>);
 
+impl<T: Send + Sync + 'static> Default for Later<T> {
+    fn default() -> Later<T> {
+        Later::new()
+    }
+}
+
 impl<T: Send + Sync + 'static> Later<T> {
     pub(crate) const fn new() -> Later<T> {
         Later(AtomicPtr::new(ptr::null_mut()))

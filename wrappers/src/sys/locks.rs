@@ -1,11 +1,16 @@
-//! Locks at the end of the program. `exit` can be called from a signal handler, and so by a thread that holds a
+//! Locks. At the end of the program, `exit` can be called from a signal handler, and so by a thread that holds a
 //! lock, or while another thread holds one forever: so waits are short there.
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
+
+/// Takes a lock, also after a panic of a thread that held it: what gyan does is contained.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Takes a lock that becomes free soon; none if it does not.
 pub(crate) fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {

@@ -2,9 +2,11 @@
 //!
 //! Only code that may use a handle looks it up, so it is not removed meanwhile, and the value found is its own.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::{array, ptr};
+
+use crate::sys::locks::held;
 
 /// Their keys share a cache line.
 const PLACES: usize = 8;
@@ -13,14 +15,13 @@ const BUCKETS_AT_MOST: usize = 1 << 18;
 
 /// Mixes all bits of a key, best into the highest ones: multiplies by the golden ratio (Knuth, The Art of
 /// Computer Programming 3, 6.4). Handles of one library differ in a few bits only, low or high.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn spread(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The same of the lower half of a key only, with a factor that fits into the instruction.
-#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[allow(clippy::cast_possible_truncation)]
 #[inline(always)]
 pub(crate) fn spread_low(key: usize) -> u32 {
     (key as u32).wrapping_mul(0x9e37_79b1)
@@ -67,7 +68,7 @@ impl<T: Sync + 'static> Lookup<T> {
 
     /// Sets the value of a key. False when there is no room.
     pub(crate) fn put(&self, key: usize, value: &'static T) -> bool {
-        let _changing = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = held(&self.changes);
         let mut buckets = match self.now() {
             Some(buckets) => buckets,
             None => self.grown(BUCKETS_AT_FIRST, None),
@@ -84,7 +85,7 @@ impl<T: Sync + 'static> Lookup<T> {
 
     /// Removes a key; returns its value.
     pub(crate) fn take(&self, key: usize) -> Option<&'static T> {
-        let _changing = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = held(&self.changes);
         self.now()?.bucket(key)?.take(key)
     }
 

@@ -26,3 +26,46 @@ pub(crate) fn words_from<const N: usize>(pid: libc::pid_t, at: usize) -> io::Res
     read_from(pid, at, bytes.as_flattened_mut())?;
     Ok(bytes.map(usize::from_ne_bytes))
 }
+
+/// A process whose memory is read, by its id.
+#[derive(Clone, Copy)]
+pub(crate) struct ReadProcess(pub(crate) libc::pid_t);
+
+impl ReadProcess {
+    /// A number of any width at an address; none where nothing can be read.
+    pub(crate) fn read<T: FromMemory>(self, at: usize) -> Option<T> {
+        let mut bytes = T::Bytes::default();
+        self.read_into(at, bytes.as_mut())?;
+        Some(T::from_bytes(bytes))
+    }
+
+    /// So many words from an address on.
+    pub(crate) fn words(self, at: usize, number: usize) -> Option<Vec<usize>> {
+        let mut bytes = vec![0; number * size_of::<usize>()];
+        self.read_into(at, &mut bytes)?;
+        let (words, _) = bytes.as_chunks();
+        Some(words.iter().map(|word| usize::from_ne_bytes(*word)).collect())
+    }
+
+    pub(crate) fn read_into(self, at: usize, into: &mut [u8]) -> Option<()> {
+        read_from(self.0, at, into).ok()
+    }
+}
+
+pub(crate) trait FromMemory {
+    type Bytes: Default + AsMut<[u8]>;
+    fn from_bytes(bytes: Self::Bytes) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {$(
+        impl FromMemory for $number {
+            type Bytes = [u8; size_of::<$number>()];
+            fn from_bytes(bytes: Self::Bytes) -> Self {
+                <$number>::from_ne_bytes(bytes)
+            }
+        }
+    )*};
+}
+
+numbers!(u8 u32 i32 u64 usize);

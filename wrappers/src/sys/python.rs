@@ -12,7 +12,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::sys::{elf_objects, memory, symbols};
+use crate::sys::memory::{self, ReadProcess};
+use crate::sys::{elf_objects, symbols};
 
 /// Offsets of what is read, in bytes, as in `pycore_runtime.h`, `pycore_interp.h`, `pycore_frame.h`
 /// and `code.h` of `CPython`. They stay the same within a minor version.
@@ -360,41 +361,6 @@ impl Iterator for Bytes {
         self.piece.get(self.at - 1).copied()
     }
 }
-
-/// A process whose memory is read, by its id.
-#[derive(Clone, Copy)]
-struct ReadProcess(libc::pid_t);
-
-impl ReadProcess {
-    /// A number of any width at an address; none where nothing can be read.
-    fn read<T: FromMemory>(self, at: usize) -> Option<T> {
-        let mut bytes = T::Bytes::default();
-        self.read_into(at, bytes.as_mut())?;
-        Some(T::from_bytes(bytes))
-    }
-
-    fn read_into(self, at: usize, into: &mut [u8]) -> Option<()> {
-        memory::read_from(self.0, at, into).ok()
-    }
-}
-
-trait FromMemory {
-    type Bytes: Default + AsMut<[u8]>;
-    fn from_bytes(bytes: Self::Bytes) -> Self;
-}
-
-macro_rules! numbers {
-    ($($number:ty)*) => {$(
-        impl FromMemory for $number {
-            type Bytes = [u8; size_of::<$number>()];
-            fn from_bytes(bytes: Self::Bytes) -> Self {
-                <$number>::from_ne_bytes(bytes)
-            }
-        }
-    )*};
-}
-
-numbers!(u8 u32 i32 u64 usize);
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,6 @@
 //! timed there, and a share of the rest according to the weights of its timed calls, so that sites add up to
 //! their function.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 
 use gyan_results::{

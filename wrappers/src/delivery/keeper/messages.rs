@@ -1,8 +1,6 @@
 //! The messages between a rank and the keeper of its host, over a local socket that preserves message
 //! boundaries (`SOCK_SEQPACKET`). Waits are always bounded.
 
-#![forbid(unsafe_code)]
-
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -96,7 +94,6 @@ pub(crate) trait LookAtRank: Sync {
     fn tell(&self, pid: i32, of: &Statics) -> io::Result<Option<RankNow>>;
 }
 
-/// What the keeper answers.
 #[derive(Deserialize, Serialize)]
 pub(super) enum FromKeeper {
     /// It is in this directory; and a remark, if any.
@@ -172,7 +169,6 @@ impl Socket {
         message.map(|message| Some((message, file))).map_err(|_| ErrorKind::InvalidData.into())
     }
 
-    /// Receives a text.
     pub(super) fn receive_text(
         &self,
         other: Option<BorrowedFd>,

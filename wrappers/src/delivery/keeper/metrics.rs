@@ -5,8 +5,6 @@
 //! counters, whose name there ends with `_total`, and take `# UNIT` and `# EOF` for comments. So no metric has a type or a
 //! timestamp that only one of the formats has.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions, Permissions};
@@ -167,7 +165,6 @@ pub(super) enum MetricsState {
     Gone,
 }
 
-/// A rank of this host.
 pub(super) struct RankMetrics {
     pub(super) place: MetricsPlace,
     pub(super) job: String,
@@ -185,119 +182,67 @@ impl RankMetrics {
 /// A metric of all ranks of a program on this host.
 struct Metric {
     name: &'static str,
-    is_counter: bool,
-    /// The last word of the name.
-    unit: Option<&'static str>,
+    /// As the format has it: `counter` or `gauge`.
+    kind: &'static str,
     help: &'static str,
     /// None where it is not known.
     value: fn(&[&RankMetrics], now_s: f64) -> Option<f64>,
 }
 
-const fn counter(
-    name: &'static str,
-    unit: Option<&'static str>,
-    help: &'static str,
-    value: fn(&[&RankMetrics], f64) -> Option<f64>,
-) -> Metric {
-    Metric { name, is_counter: true, unit, help, value }
+macro_rules! metrics {
+    ($($kind:ident $name:ident = $value:expr, $help:literal;)+) => {
+        /// Beside the number of ranks in each state.
+        const METRICS: &[Metric] = &[$(Metric {
+            name: stringify!($name),
+            kind: stringify!($kind),
+            help: $help,
+            value: $value,
+        }),+];
+    };
 }
 
-const fn gauge(
-    name: &'static str,
-    unit: Option<&'static str>,
-    help: &'static str,
-    value: fn(&[&RankMetrics], f64) -> Option<f64>,
-) -> Metric {
-    Metric { name, is_counter: false, unit, help, value }
-}
-
-const SECONDS: Option<&str> = Some("seconds");
-const BYTES: Option<&str> = Some("bytes");
-
-/// Beside the number of ranks in each state.
-const METRICS: &[Metric] = &[
-    counter(
-        "gyan_rank_seconds",
-        SECONDS,
-        "Seconds since MPI_Init, summed over the ranks on this host.",
-        |ranks, _| sum(ranks, |of| of.elapsed_s),
-    ),
-    counter(
-        "gyan_mpi_seconds",
-        SECONDS,
-        "Seconds in MPI functions, summed over the ranks and threads on this host; an estimate.",
-        |ranks, _| sum(ranks, |of| of.mpi_s),
-    ),
-    counter(
-        "gyan_mpi_waiting_seconds",
-        SECONDS,
+metrics! {
+    counter gyan_rank_seconds = |ranks, _| sum(ranks, |of| of.elapsed_s),
+        "Seconds since MPI_Init, summed over the ranks on this host.";
+    counter gyan_mpi_seconds = |ranks, _| sum(ranks, |of| of.mpi_s),
+        "Seconds in MPI functions, summed over the ranks and threads on this host; an estimate.";
+    counter gyan_mpi_waiting_seconds = |ranks, _| sum(ranks, |of| of.waiting_s),
         "Seconds in MPI functions that only wait: MPI_Wait, its variants, MPI_Probe, MPI_Mprobe and MPI_Barrier; an \
-         estimate.",
-        |ranks, _| sum(ranks, |of| of.waiting_s),
-    ),
-    counter(
-        "gyan_mpi_calls",
-        None,
-        "Calls of MPI functions by the ranks on this host.",
-        |ranks, _| sum(ranks, |of| of.calls as f64),
-    ),
-    counter(
-        "gyan_mpi_bytes",
-        BYTES,
+         estimate.";
+    counter gyan_mpi_calls = |ranks, _| sum(ranks, |of| of.calls as f64),
+        "Calls of MPI functions by the ranks on this host.";
+    counter gyan_mpi_bytes = |ranks, _| sum(ranks, |of| of.bytes as f64),
         "Bytes that the ranks on this host handed to MPI: sent, contributed to collective operations, or requested from \
-         windows and files.",
-        |ranks, _| sum(ranks, |of| of.bytes as f64),
-    ),
-    counter(
-        "gyan_sent_messages",
-        None,
-        "Point-to-point messages that the ranks on this host sent.",
-        |ranks, _| sum(ranks, |of| of.sent as f64),
-    ),
-    counter(
-        "gyan_sent_bytes",
-        BYTES,
-        "Bytes of the point-to-point messages that the ranks on this host sent.",
-        |ranks, _| sum(ranks, |of| of.sent_bytes as f64),
-    ),
-    counter(
-        "gyan_overhead_seconds",
-        SECONDS,
-        "Seconds that gyan itself cost the ranks on this host.",
-        |ranks, _| sum(ranks, |of| of.overhead_s),
-    ),
-    gauge(
-        "gyan_longest_still_seconds",
-        SECONDS,
-        "For how long the rank on this host has not moved that has not moved for longest: 0 if all move.",
-        |ranks, _| {
-            let still = ranks.iter().filter_map(|rank| match rank.state {
-                MetricsState::Still(still_s) => Some(still_s),
-                _ => None,
-            });
-            Some(still.fold(0.0, f64::max))
-        },
-    ),
-    gauge(
-        "gyan_record_age_seconds",
-        SECONDS,
-        "How old the figures are of the running rank on this host whose figures are the oldest.",
-        |ranks, now_s| {
-            let running = ranks.iter().filter(|rank| rank.is_running());
-            let figures = running.filter_map(|rank| rank.figures.as_ref());
-            figures.map(|of| (now_s - of.started_s - of.elapsed_s).max(0.0)).reduce(f64::max)
-        },
-    ),
-    gauge(
-        "gyan_start_time_seconds",
-        SECONDS,
-        "When the first rank on this host called MPI_Init, in seconds since 1970.",
-        |ranks, _| figures(ranks).map(|of| of.started_s).reduce(f64::min),
-    ),
-    gauge("gyan_job_ranks", None, "Ranks in MPI_COMM_WORLD, on all hosts.", |ranks, _| {
-        figures(ranks).map(|of| f64::from(of.size)).reduce(f64::max)
-    }),
-];
+         windows and files.";
+    counter gyan_sent_messages = |ranks, _| sum(ranks, |of| of.sent as f64),
+        "Point-to-point messages that the ranks on this host sent.";
+    counter gyan_sent_bytes = |ranks, _| sum(ranks, |of| of.sent_bytes as f64),
+        "Bytes of the point-to-point messages that the ranks on this host sent.";
+    counter gyan_overhead_seconds = |ranks, _| sum(ranks, |of| of.overhead_s),
+        "Seconds that gyan itself cost the ranks on this host.";
+    gauge gyan_longest_still_seconds = |ranks, _| Some(longest_still(ranks)),
+        "For how long the rank on this host has not moved that has not moved for longest: 0 if all move.";
+    gauge gyan_record_age_seconds = oldest_record,
+        "How old the figures are of the running rank on this host whose figures are the oldest.";
+    gauge gyan_start_time_seconds = |ranks, _| figures(ranks).map(|of| of.started_s).reduce(f64::min),
+        "When the first rank on this host called MPI_Init, in seconds since 1970.";
+    gauge gyan_job_ranks = |ranks, _| figures(ranks).map(|of| f64::from(of.size)).reduce(f64::max),
+        "Ranks in MPI_COMM_WORLD, on all hosts.";
+}
+
+fn longest_still(ranks: &[&RankMetrics]) -> f64 {
+    let still = ranks.iter().map(|rank| match rank.state {
+        MetricsState::Still(still_s) => still_s,
+        _ => 0.0,
+    });
+    still.fold(0.0, f64::max)
+}
+
+fn oldest_record(ranks: &[&RankMetrics], now_s: f64) -> Option<f64> {
+    let running = ranks.iter().filter(|rank| rank.is_running());
+    let figures = running.filter_map(|rank| rank.figures.as_ref());
+    figures.map(|of| (now_s - of.started_s - of.elapsed_s).max(0.0)).reduce(f64::max)
+}
 
 fn figures<'a>(ranks: &'a [&RankMetrics]) -> impl Iterator<Item = &'a RankFigures> {
     ranks.iter().filter_map(|rank| rank.figures.as_ref())
@@ -319,7 +264,7 @@ fn text(host: &str, ranks: &[&RankMetrics], now_s: f64) -> String {
         format!("job=\"{job}\",host=\"{host}\",program=\"{program}\"")
     };
     let mut text = String::new();
-    describe(&mut text, "gyan_ranks", "gauge", None, "Ranks on this host by what they do.");
+    describe(&mut text, "gyan_ranks", "gauge", "Ranks on this host by what they do.");
     for (of, ranks) in &programs {
         let number =
             |is: fn(MetricsState) -> bool| ranks.iter().filter(|rank| is(rank.state)).count();
@@ -333,9 +278,9 @@ fn text(host: &str, ranks: &[&RankMetrics], now_s: f64) -> String {
             let _ = writeln!(text, "gyan_ranks{{{},state=\"{state}\"}} {number}", labels(of));
         }
     }
-    for Metric { name, is_counter, unit, help, value } in METRICS {
-        let (kind, ending) = if *is_counter { ("counter", "_total") } else { ("gauge", "") };
-        describe(&mut text, name, kind, *unit, help);
+    for Metric { name, kind, help, value } in METRICS {
+        let ending = if *kind == "counter" { "_total" } else { "" };
+        describe(&mut text, name, kind, help);
         for (of, ranks) in &programs {
             if let Some(value) = value(ranks, now_s) {
                 let _ = writeln!(text, "{name}{ending}{{{}}} {value}", labels(of));
@@ -346,9 +291,11 @@ fn text(host: &str, ranks: &[&RankMetrics], now_s: f64) -> String {
     text
 }
 
-fn describe(text: &mut String, name: &str, kind: &str, unit: Option<&str>, help: &str) {
+/// Of a name that ends with a unit, that is said.
+fn describe(text: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(text, "# TYPE {name} {kind}");
-    if let Some(unit) = unit {
+    let last = name.rsplit('_').next();
+    if let Some(unit) = last.filter(|last| ["seconds", "bytes"].contains(last)) {
         let _ = writeln!(text, "# UNIT {name} {unit}");
     }
     let _ = writeln!(text, "# HELP {name} {help}");
@@ -390,7 +337,6 @@ impl MetricsFiles {
         }
     }
 
-    /// Leaves nothing behind.
     pub(super) fn remove(&mut self) {
         self.0.values_mut().for_each(MetricsFile::remove);
     }
@@ -535,15 +481,13 @@ mod tests {
             format!("gyan_job_ranks{{{}}} 3", of("a")),
             "# TYPE gyan_mpi_seconds counter".into(),
             "# UNIT gyan_mpi_seconds seconds".into(),
+            "# UNIT gyan_sent_bytes bytes".into(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
         assert!(text.ends_with("\n# EOF\n"));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert!(samples.filter(|line| line.contains("program=\"a\"")).count() <= 30);
-        for Metric { name, unit, .. } in METRICS {
-            assert!(unit.is_none_or(|unit| name.ends_with(&format!("_{unit}"))), "{name}");
-        }
     }
 
     #[test]

@@ -5,16 +5,22 @@
 //! `GYAN_WRITE_TIMEOUT`. Without a keeper (`GYAN_KEEPER=off`, or it cannot be started) the rank writes its
 //! profile itself, and nothing is known of it before.
 
+#[allow(unsafe_code)]
 mod crash;
 mod energy;
 mod messages;
 mod metrics;
+#[allow(unsafe_code)]
 mod process;
 mod ranks;
+#[allow(unsafe_code)]
 mod records;
 mod site;
+#[allow(unsafe_code)]
 mod spawn;
+#[allow(unsafe_code)]
 mod status;
+#[allow(unsafe_code)]
 mod timeline;
 
 use std::fs;

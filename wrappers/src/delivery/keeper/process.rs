@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,9 +39,9 @@ use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::cgroups;
 use crate::sys::file_system;
+use crate::sys::locks::held;
 use crate::sys::sigmask;
 
-/// The name of the process.
 pub(crate) const NAME: &str = "gyan-keeper";
 /// A keeper that no rank contacts ends after this time.
 const ALONE: Duration = Duration::from_secs(60);
@@ -139,7 +139,6 @@ fn leave_the_rank(listening: RawFd) {
 
 /// Everything that the threads share.
 struct KeeperProcess {
-    /// The name of this host.
     host: String,
     state: Mutex<KeeperState>,
     changed: Condvar,
@@ -204,14 +203,9 @@ struct LiveFileHere {
     earlier: Vec<PathBuf>,
     /// What was written last, as its length and checksum: a program that is idle for hours has nothing new.
     written: Option<(usize, u32)>,
-    /// Its length.
     length: u64,
     /// When that was.
     at: Instant,
-}
-
-pub(super) fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Accepts ranks, until there are none left.

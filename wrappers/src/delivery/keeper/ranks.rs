@@ -14,15 +14,14 @@ use rustix::process::Pid;
 use super::crash;
 use super::messages::{Hello, LookAtRank};
 use super::metrics::{MetricsState, RankFigures, RankMetrics};
-use super::process::held;
 use super::records;
 use super::timeline;
 use crate::sys::cgroups;
+use crate::sys::locks::held;
 
 /// A rank that has not moved for this time is news.
 const STILL: Duration = Duration::from_secs(4);
 
-/// The state of a rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RankStage {
     /// It is running.

@@ -1,8 +1,6 @@
 //! What does the site get of a job whose ranks did not tell it together? A record of what those of this host left, made
 //! by the keeper that has rank 0. The other ranks are missing in it.
 
-#![forbid(unsafe_code)]
-
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,10 +8,10 @@ use gyan_results::{
     Ending, RankProfile, Reduction, Summary, end_of_process, parse_rank, rank_file_name,
 };
 
-use super::process::held;
 use super::ranks::{Rank, RankStage};
 use super::records;
 use crate::delivery::record::SiteRecord;
+use crate::sys::locks::held;
 
 /// Where the record goes, and the job as far as it is known; none where there is nothing to record.
 pub(super) fn left_by(ranks: &[Arc<Rank>]) -> Option<(SiteRecord, Summary)> {

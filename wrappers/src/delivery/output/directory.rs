@@ -50,17 +50,14 @@ impl RunPlace {
         }
     }
 
-    /// Whether it is on this machine.
     pub(crate) fn is_local(&self) -> bool {
         file_system::is_local(&self.directory)
     }
 
-    /// The device on which it is.
     pub(crate) fn device(&self) -> Option<u64> {
         file_system::device(&self.directory)
     }
 
-    /// The directory in which the place is.
     fn parent(&self) -> &Path {
         match self.directory.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,

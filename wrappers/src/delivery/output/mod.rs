@@ -26,10 +26,8 @@ const NAMES: u32 = 8;
 /// The permissions of a record: its owner writes it, the group of the spool reads it.
 const RECORD_MODE: u32 = 0o640;
 
-/// A profile that was written.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// The directory that holds it.
     pub(crate) directory: PathBuf,
     /// Why it is not in its usual place, in a sentence.
     pub(crate) why: Option<String>,
@@ -140,13 +138,13 @@ fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)
     }
 }
 
-/// An unpredictable number.
 pub(crate) fn random() -> u64 {
     // The keys of std's hash maps come from the kernel's random numbers.
     RandomState::new().hash_one(0)
 }
 
 /// Network file systems report a full disk or an exceeded quota on close.
+#[allow(unsafe_code)]
 fn close(file: File) -> io::Result<()> {
     // SAFETY: close(2) of a descriptor that was `file`'s and is nobody's now.
     match unsafe { libc::close(file.into_raw_fd()) } {

@@ -1,7 +1,5 @@
 //! Which ranks write their profiles besides the summary?
 
-#![forbid(unsafe_code)]
-
 use gyan_results::{Quantity, Statistic, Summary};
 use wildmatch::WildMatch;
 

@@ -48,7 +48,6 @@ const LAST_TAG: c_int = 32767;
 /// A program that left more receives of any rank and tag behind than this gets no summary.
 const LEFT_AT_MOST: usize = 1000;
 
-/// The tags of messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tag {
     /// Nothing yet.
@@ -88,7 +87,6 @@ pub(super) struct Operation {
 pub(super) struct WorldMessages {
     world: usize,
     rank: u32,
-    /// The datatype of a byte.
     byte: usize,
     ignore: *mut c_void,
     functions: MessageFunctions,
@@ -236,7 +234,6 @@ impl Drop for WorldMessages {
 }
 
 impl Operation {
-    /// Whether it is done by now.
     pub(super) fn is_done(&mut self) -> Result<bool, MessageFailure> {
         if !self.is_done {
             let mut flag: c_int = 0;

@@ -1,8 +1,6 @@
 //! Which rank is the median? Found while parts of a run are merged: a bounded number of ranks is kept with
 //! their values, each of which stands for others with nearly the same value.
 
-#![forbid(unsafe_code)]
-
 use gyan_results::sort_by;
 use serde::{Deserialize, Serialize};
 

@@ -6,6 +6,7 @@
 //! forever: a rank that has waited too long gives up and tells the others, and all write their files.
 
 mod choice;
+#[allow(unsafe_code)]
 mod communicator;
 mod median;
 mod tree;
@@ -25,7 +26,6 @@ use tree::{Merging, NotReduced, Tree, Wait};
 /// From more ranks on, `auto` reduces inside MPI.
 const FILES_AT_MOST: u32 = 1024;
 
-/// How the reduction ended.
 pub(crate) enum Outcome {
     /// The summary is written; `keeps`: whether this rank also writes its profile.
     Reduced { keeps: bool },
@@ -122,13 +122,11 @@ pub(crate) trait ReductionTarget {
     fn wait(&mut self);
 }
 
-/// The reduction on this rank.
 struct Reducing<'a, H> {
     /// Of the ranks merged so far: the median, and what they know.
     middle: Middle,
     reduction: Reduction,
     begun: Instant,
-    /// The id of the job.
     job: String,
     /// The variables in which a rank can be extreme.
     wanted: &'a [String],

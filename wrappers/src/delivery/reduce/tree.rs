@@ -8,8 +8,6 @@
 //! are ever on their way to a process that may have given up. Data of several children comes at the same time.
 //! A rank that gives up tells its parent and children.
 
-#![forbid(unsafe_code)]
-
 use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,7 +29,6 @@ const LENGTH_BYTES: usize = size_of::<u64>();
 /// Sent instead of a part, whose first byte is never this: none will come.
 const NOTHING: u8 = 0;
 
-/// Why there is no reduction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum NotReduced {
     /// Not all ranks came in time.
@@ -40,11 +37,9 @@ pub(super) enum NotReduced {
     Late(u32),
     /// Another rank gave up.
     GivenUp,
-    /// A call of MPI failed.
     Mpi,
     /// What another rank sent cannot be understood.
     NotUnderstood,
-    /// The summary could not be written.
     NotWritten,
 }
 
@@ -273,7 +268,6 @@ impl Wait {
     }
 }
 
-/// Decodes a length.
 fn length(bytes: &[u8]) -> Result<usize, NotReduced> {
     let length = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     match length.map(usize::try_from) {

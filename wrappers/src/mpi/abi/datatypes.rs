@@ -27,7 +27,6 @@ static PLACES: [DatatypeSlot; 1 << PLACES_BITS] =
     [const { DatatypeSlot { handle: AtomicUsize::new(FREE), bytes: AtomicUsize::new(0) } };
         1 << PLACES_BITS];
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn place(handle: usize) -> Option<&'static DatatypeSlot> {
     PLACES.get((spread_low(handle) >> (u32::BITS - PLACES_BITS)) as usize)
@@ -35,7 +34,6 @@ fn place(handle: usize) -> Option<&'static DatatypeSlot> {
 
 /// Bytes per element of a predefined datatype that was asked about before. `handle`: as a machine word whose unused
 /// bits may be anything, for which the datatype is not found.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn known_size(handle: usize) -> Option<u64> {
     let place = place(handle)?;

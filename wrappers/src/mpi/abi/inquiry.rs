@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Abi, FortranConstant, Library};
+use super::{Abi, FortranConstant, FromFortran, Library};
 use crate::sys::foreign::foreign;
 use crate::sys::symbols::{self, Address};
 
@@ -41,15 +41,11 @@ foreign! {
     }
 }
 
-/// The possible questions.
 pub(crate) struct Inquiry {
     pub(crate) abi: &'static Abi,
     functions: InquiryFunctions,
-    comm_from_fortran: FortranHandles,
-    datatype_from_fortran: FortranHandles,
-    group_from_fortran: FortranHandles,
-    win_from_fortran: FortranHandles,
-    file_from_fortran: FortranHandles,
+    /// The handles that Fortran has numbers for.
+    pub(crate) from_fortran: FromFortran<FortranHandles>,
     /// Fortran's `MPI_IN_PLACE`: its address, or the place that holds its address.
     fortran_in_place: Option<InPlace>,
 }
@@ -60,7 +56,7 @@ type FromInteger = extern "C" fn(c_int) -> usize;
 type GetName = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
 
 #[derive(Clone, Copy)]
-enum FortranHandles {
+pub(crate) enum FortranHandles {
     /// Fortran's numbers are the handles themselves.
     Same,
     By(FromInteger),
@@ -114,14 +110,17 @@ impl Inquiry {
             }),
         };
         let abi = library.abi;
+        let FromFortran { comm, datatype, group, win, file } = abi.from_fortran;
         Inquiry {
             abi,
             functions: InquiryFunctions::find(|name| library.function(name)),
-            comm_from_fortran: handles(abi.from_fortran.comm),
-            datatype_from_fortran: handles(abi.from_fortran.datatype),
-            group_from_fortran: handles(abi.from_fortran.group),
-            win_from_fortran: handles(abi.from_fortran.win),
-            file_from_fortran: handles(abi.from_fortran.file),
+            from_fortran: FromFortran {
+                comm: handles(comm),
+                datatype: handles(datatype),
+                group: handles(group),
+                win: handles(win),
+                file: handles(file),
+            },
             fortran_in_place: match abi.fortran_in_place {
                 FortranConstant::Symbol(name) => {
                     in_program(name).map(|at| InPlace::At(at.as_ptr() as usize))
@@ -154,18 +153,15 @@ impl Inquiry {
     }
 
     /// Processes in the group of a communicator.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn size(&self, comm: usize) -> Option<usize> {
         number(self.functions.comm_size, comm)
     }
 
-    /// Rank in a communicator.
     pub(crate) fn rank(&self, comm: usize) -> Option<usize> {
         number(self.functions.comm_rank, comm)
     }
 
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn is_intercommunicator(&self, comm: usize) -> bool {
         ask(self.functions.comm_test_inter, comm, 0).is_some_and(|flag| flag != 0)
@@ -177,7 +173,6 @@ impl Inquiry {
     }
 
     /// Processes that a process exchanges data with in a collective operation.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn peers(&self, comm: usize) -> Option<usize> {
         if self.is_intercommunicator(comm) { self.remote_size(comm) } else { self.size(comm) }
@@ -304,31 +299,6 @@ impl Inquiry {
         self.group(self.functions.file_get_group, file)?.size()
     }
 
-    /// The communicator that Fortran calls `handle`.
-    pub(crate) fn comm(&self, handle: c_int) -> Option<usize> {
-        self.comm_from_fortran.handle(handle)
-    }
-
-    /// The datatype that Fortran calls `handle`.
-    pub(crate) fn datatype(&self, handle: c_int) -> Option<usize> {
-        self.datatype_from_fortran.handle(handle)
-    }
-
-    /// The group that Fortran calls `handle`.
-    pub(crate) fn program_group(&self, handle: c_int) -> Option<usize> {
-        self.group_from_fortran.handle(handle)
-    }
-
-    /// The window that Fortran calls `handle`.
-    pub(crate) fn win(&self, handle: c_int) -> Option<usize> {
-        self.win_from_fortran.handle(handle)
-    }
-
-    /// The file that Fortran calls `handle`.
-    pub(crate) fn file(&self, handle: c_int) -> Option<usize> {
-        self.file_from_fortran.handle(handle)
-    }
-
     /// Whether a Fortran program passed `MPI_IN_PLACE`; none when that is not known.
     pub(crate) fn is_fortran_in_place(&self, address: usize) -> Option<bool> {
         let known = match self.fortran_in_place? {
@@ -379,25 +349,24 @@ fn in_program(name: &CStr) -> Option<Address> {
     symbols::default(name).or_else(|| symbols::next(name))
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn ask<T>(function: Option<OfHandle<T>>, handle: usize, before: T) -> Option<T> {
     let mut value = before;
     (function?(handle, &raw mut value) == 0).then_some(value)
 }
 
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn number(function: Option<OfHandle<c_int>>, handle: usize) -> Option<usize> {
     ask(function, handle, -1).and_then(|value| usize::try_from(value).ok())
 }
 
 impl FortranHandles {
-    fn handle(self, handle: c_int) -> Option<usize> {
+    /// The handle of a number.
+    pub(crate) fn handle(self, number: c_int) -> Option<usize> {
         match self {
             // The upper half of the word is ignored.
-            FortranHandles::Same => Some(handle.cast_unsigned() as usize),
-            FortranHandles::By(function) => Some(function(handle)),
+            FortranHandles::Same => Some(number.cast_unsigned() as usize),
+            FortranHandles::By(function) => Some(function(number)),
             FortranHandles::Unknown => None,
         }
     }

@@ -11,7 +11,6 @@ use crate::sys::foreign::foreign;
 use crate::sys::peek::word;
 use crate::sys::symbols::{self, Address, LoadedObject, Next};
 
-/// The library that the program calls.
 #[derive(Clone)]
 pub(crate) struct Library {
     pub(crate) abi: &'static Abi,
@@ -21,7 +20,6 @@ pub(crate) struct Library {
     device: Option<String>,
     pub(crate) implementation: Implementation,
     pub(crate) version: Version,
-    /// The version of the standard.
     standard: (c_int, c_int),
     /// The handles of the datatypes that a variable of `MPI_T` can have.
     datatypes: Vec<(Datatype, usize)>,
@@ -56,7 +54,6 @@ impl Library {
         Ok(library)
     }
 
-    /// The file that it was loaded from.
     pub(crate) fn path(&self) -> String {
         self.object.path.to_string_lossy().into_owned()
     }

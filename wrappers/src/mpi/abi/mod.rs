@@ -89,14 +89,14 @@ pub(crate) struct Abi {
     pub(crate) datatypes: &'static [(Datatype, Constant)],
 }
 
-/// Names of functions; none if a Fortran handle is the handle itself.
+/// For each kind of handle of Fortran the name of the function that converts it; none if it is the handle itself.
 #[derive(Clone, Copy)]
-pub(crate) struct FromFortran {
-    pub(crate) comm: Option<&'static CStr>,
-    pub(crate) datatype: Option<&'static CStr>,
-    pub(crate) group: Option<&'static CStr>,
-    pub(crate) win: Option<&'static CStr>,
-    pub(crate) file: Option<&'static CStr>,
+pub(crate) struct FromFortran<T = Option<&'static CStr>> {
+    pub(crate) comm: T,
+    pub(crate) datatype: T,
+    pub(crate) group: T,
+    pub(crate) win: T,
+    pub(crate) file: T,
 }
 
 /// A constant that Fortran knows by its address.

@@ -32,8 +32,6 @@
 //! - `completes one(...)`, `completes many(...)`: a request completes;
 //! - `ends with(...)`: the program is ended, with a code.
 
-#![forbid(unsafe_code)]
-
 mod argument;
 pub(crate) mod by_hand;
 pub(crate) mod caching;

@@ -1,8 +1,6 @@
 //! What would show more than this library does as built and started: one row per sentence, and one for each row
 //! of [`monitoring`].
 
-#![forbid(unsafe_code)]
-
 use crate::mpi::abi::Implementation;
 use crate::mpi::libraries::monitoring::{self, MonitoringRow as Monitoring, MonitoringState};
 

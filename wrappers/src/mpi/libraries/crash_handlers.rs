@@ -1,8 +1,6 @@
 //! Whose handlers of a crash only print something and let the process end? gyan notes a crash before them. Before a handler of
 //! any other it notes nothing: the program may go on after that.
 
-#![forbid(unsafe_code)]
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! How control variables are set from outside, as data: each library reads an environment variable for each of
 //! them, and its launcher has an option.
 
-#![forbid(unsafe_code)]
-
 use crate::mpi::abi::Implementation;
 
 struct Rule {

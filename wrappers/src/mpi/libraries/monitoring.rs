@@ -1,8 +1,6 @@
 //! Monitoring that MPI libraries have but leave off: one row each, with what turns it on, what it provides and
 //! what it costs. `GYAN_ENABLE` names rows.
 
-#![forbid(unsafe_code)]
-
 use gyan_results::{Cvar, Number, Pvar, PvarInfo, Switch, Values};
 
 use crate::mpi::abi::{self, Implementation, Library, Version};

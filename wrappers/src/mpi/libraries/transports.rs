@@ -1,7 +1,5 @@
 //! Which loaded libraries and components move messages, and what does each of them do?
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeSet;
 
 use gyan_results::Transport;

@@ -1,7 +1,7 @@
 //! The functions of `MPI_T` as methods that cannot be called wrongly: raw pointers end here.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
+use std::ptr::{self, null_mut};
 
 use super::event_info::EventApi;
 use crate::mpi::abi::{Abi, Library};
@@ -44,6 +44,20 @@ pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
     Err(Failure { call, error })
 }
 
+/// The same by the name of the function, for an interface that has `abi` and `functions`.
+macro_rules! mpi_t {
+    ($api:ident.$function:ident, $about:expr; $($argument:expr),*) => {
+        $crate::mpi::tool::api::ask(
+            $api.abi,
+            concat!("MPI_T_", stringify!($function)),
+            $about,
+            $api.functions.$function,
+            ($($argument,)*),
+        )
+    };
+}
+pub(super) use mpi_t;
+
 /// The result of a counting function, if it is plausible.
 pub(super) fn number(
     call: impl FnOnce(*mut c_int) -> Result<(), Failure>,
@@ -59,9 +73,8 @@ pub(super) fn number_of(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0).min(NUMBER_AT_MOST)
 }
 
-/// The functions of the library.
 pub(crate) struct Api {
-    abi: &'static Abi,
+    pub(super) abi: &'static Abi,
     events: Option<EventApi>,
     pub(super) functions: VariableFunctions,
 }
@@ -185,21 +198,6 @@ const NUMBER_AT_MOST: usize = 1 << 20;
 const TEXT_AT_MOST: usize = 1 << 20;
 
 impl Api {
-    /// Calls a function of the library, guarded.
-    ///
-    /// # Safety
-    /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
-        &self,
-        call: &'static str,
-        about: About,
-        function: F,
-        arguments: Arguments,
-    ) -> Result<(), Failure> {
-        // SAFETY: the caller's promise.
-        unsafe { ask(self.abi, call, about, function, arguments) }
-    }
-
     /// The functions for events; libraries before MPI 4.0 have none.
     pub(crate) fn events(&self) -> Result<&EventApi, Failure> {
         let lacking = || Failure { call: "MPI_T events", error: "not in this library".into() };
@@ -209,30 +207,26 @@ impl Api {
     pub(super) fn init_thread(&self, level: c_int) -> Result<(), Failure> {
         // Open MPI does not write it in a nested call, so it is initialised.
         let mut provided = level;
-        let (call, about) = ("MPI_T_init_thread", About::Interface);
         // SAFETY: `provided` can be written.
-        unsafe { self.ask(call, about, self.functions.init_thread, (level, &raw mut provided)) }
+        unsafe { mpi_t!(self.init_thread, About::Interface; level, &raw mut provided) }
     }
 
     pub(super) fn finalize(&self) {
         // SAFETY: pairs with the one successful init_thread. Its result changes nothing.
-        _ = unsafe { self.ask("MPI_T_finalize", About::Interface, self.functions.finalize, ()) };
+        _ = unsafe { mpi_t!(self.finalize, About::Interface;) };
     }
 
     /// How many performance variables there are now; the number grows while the program runs.
     pub(crate) fn pvar_get_num(&self) -> Result<usize, Failure> {
-        let (call, about) = ("MPI_T_pvar_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.functions.pvar_get_num, (n,)) })
+        number(|n| unsafe { mpi_t!(self.pvar_get_num, About::Interface; n) })
     }
 
     /// What the library says about variable `index`, which must be below the current number: beyond it some
     /// libraries crash. Without the description, see [`pvar_description`](Self::pvar_description).
     pub(crate) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
-        const CALL: &str = "MPI_T_pvar_get_info";
         let about = About::Pvar(index, None);
         let index = index_of(index);
-        let null = ptr::null_mut::<c_int>();
         let mut info = PvarInfo::default();
         // A word: libraries with int handles write its lower half.
         let mut datatype: u64 = 0;
@@ -241,26 +235,10 @@ impl Api {
             // SAFETY: every pointer is to a variable of its type, or null if the value is not wanted (MPI 4.1,
             // 15.3.3), and `length` is that of `name`.
             unsafe {
-                self.ask(
-                    CALL,
-                    about,
-                    self.functions.pvar_get_info,
-                    (
-                        index,
-                        name,
-                        length,
-                        &raw mut info.verbosity,
-                        &raw mut info.class,
-                        (&raw mut datatype).cast(),
-                        ptr::null_mut(),
-                        ptr::null_mut(),
-                        null,
-                        &raw mut info.bind,
-                        &raw mut readonly,
-                        &raw mut continuous,
-                        &raw mut atomic,
-                    ),
-                )
+                mpi_t!(self.pvar_get_info, about;
+                    index, name, length, &raw mut info.verbosity, &raw mut info.class,
+                    (&raw mut datatype).cast(), null_mut(), null_mut(), null_mut(),
+                    &raw mut info.bind, &raw mut readonly, &raw mut continuous, &raw mut atomic)
             }
         })?;
         info.datatype = usize::try_from(datatype).unwrap_or(0);
@@ -272,18 +250,16 @@ impl Api {
 
     pub(super) fn pvar_session_create(&self) -> Result<Raw, Failure> {
         let mut session: Raw = ptr::null_mut();
-        let (call, about) = ("MPI_T_pvar_session_create", About::Interface);
         // SAFETY: `session` can be written.
-        unsafe { self.ask(call, about, self.functions.pvar_session_create, (&raw mut session,)) }?;
+        unsafe { mpi_t!(self.pvar_session_create, About::Interface; &raw mut session) }?;
         Ok(session)
     }
 
     /// # Safety
     /// `session` is from `pvar_session_create` and is not used again.
     pub(super) unsafe fn pvar_session_free(&self, mut session: Raw) {
-        let (call, about) = ("MPI_T_pvar_session_free", About::Interface);
         // SAFETY: the caller's promise.
-        _ = unsafe { self.ask(call, about, self.functions.pvar_session_free, (&raw mut session,)) };
+        _ = unsafe { mpi_t!(self.pvar_session_free, About::Interface; &raw mut session) };
     }
 
     /// A handle on variable `index` and its number of elements.
@@ -298,24 +274,23 @@ impl Api {
         (index, name): (usize, &str),
         object: *mut c_void,
     ) -> Result<(Raw, usize), Failure> {
-        let (call, about) = ("MPI_T_pvar_handle_alloc", About::Pvar(index, Some(name)));
         let mut handle: Raw = ptr::null_mut();
         // Open MPI does not write the count of a variable that is switched off.
         let mut count: c_int = 1;
-        let index = index_of(index);
-        let arguments = (session, index, object, &raw mut handle, &raw mut count);
         // After an error the handle must not be used, even if it was written. SAFETY: the caller's
         // promise; `handle` and `count` can be written.
-        unsafe { self.ask(call, about, self.functions.pvar_handle_alloc, arguments) }?;
+        unsafe {
+            mpi_t!(self.pvar_handle_alloc, About::Pvar(index, Some(name));
+                session, index_of(index), object, &raw mut handle, &raw mut count)
+        }?;
         Ok((handle, usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0)))
     }
 
     /// # Safety
     /// `handle` is from `pvar_handle_alloc` in the same `session` and is not used again.
     pub(super) unsafe fn pvar_handle_free(&self, about: About, session: Raw, mut handle: Raw) {
-        let (call, arguments) = ("MPI_T_pvar_handle_free", (session, &raw mut handle));
         // SAFETY: the caller's promise.
-        _ = unsafe { self.ask(call, about, self.functions.pvar_handle_free, arguments) };
+        _ = unsafe { mpi_t!(self.pvar_handle_free, about; session, &raw mut handle) };
     }
 
     /// # Safety
@@ -327,7 +302,7 @@ impl Api {
         handle: Raw,
     ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        unsafe { self.ask("MPI_T_pvar_start", about, self.functions.pvar_start, (session, handle)) }
+        unsafe { mpi_t!(self.pvar_start, about; session, handle) }
     }
 
     /// # Safety
@@ -339,7 +314,7 @@ impl Api {
         handle: Raw,
     ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        unsafe { self.ask("MPI_T_pvar_stop", about, self.functions.pvar_stop, (session, handle)) }
+        unsafe { mpi_t!(self.pvar_stop, about; session, handle) }
     }
 
     /// # Safety
@@ -352,9 +327,8 @@ impl Api {
         handle: Raw,
         buffer: *mut c_void,
     ) -> Result<(), Failure> {
-        let (call, arguments) = ("MPI_T_pvar_read", (session, handle, buffer));
         // SAFETY: the caller's promise.
-        unsafe { self.ask(call, about, self.functions.pvar_read, arguments) }
+        unsafe { mpi_t!(self.pvar_read, about; session, handle, buffer) }
     }
 }
 

@@ -2,12 +2,12 @@
 //! variables.
 
 use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ptr::null_mut;
 
 use gyan_results::{Datatype, Item};
 
 use super::api::{
-    Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, number_of, sized_text,
+    Api, COUNT_AT_MOST, Failure, Raw, ask, bytes_of, index_of, mpi_t, number, number_of, sized_text,
 };
 use super::handle::Lent;
 use crate::sys::guard::About;
@@ -42,83 +42,51 @@ pub(crate) struct CvarHandle {
     raw: Raw,
     index: usize,
     _object: Lent,
-    /// Number of elements.
     pub(crate) count: usize,
 }
 
 impl Api {
     /// How many control variables there are now.
     pub(crate) fn cvar_get_num(&self) -> Result<usize, Failure> {
-        let (call, about) = ("MPI_T_cvar_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.functions.cvar_get_num, (n,)) })
+        number(|n| unsafe { mpi_t!(self.cvar_get_num, About::Interface; n) })
     }
 
     /// How many categories there are now.
     pub(crate) fn category_get_num(&self) -> Result<usize, Failure> {
-        let (call, about) = ("MPI_T_category_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.functions.category_get_num, (n,)) })
+        number(|n| unsafe { mpi_t!(self.category_get_num, About::Interface; n) })
     }
 
     /// Only the name of control variable `index`, which is below the current number.
     pub(crate) fn cvar_name(&self, index: usize) -> Result<String, Failure> {
         let about = About::Cvar(index, None);
-        let null = ptr::null_mut::<c_int>();
         sized_text(|name, length| {
             // SAFETY: `length` is that of `name`; every other argument may be null.
             unsafe {
-                self.ask(
-                    "MPI_T_cvar_get_info",
-                    about,
-                    self.functions.cvar_get_info,
-                    (
-                        index_of(index),
-                        name,
-                        length,
-                        null,
-                        ptr::null_mut(),
-                        ptr::null_mut(),
-                        ptr::null_mut(),
-                        null,
-                        null,
-                        null,
-                    ),
-                )
+                mpi_t!(self.cvar_get_info, about;
+                    index_of(index), name, length, null_mut(), null_mut(), null_mut(), null_mut(),
+                    null_mut(), null_mut(), null_mut())
             }
         })
     }
 
     /// What the library says about control variable `index`, which is below the current number.
     pub(crate) fn cvar_get_info(&self, index: usize) -> Result<CvarInfo, Failure> {
-        const CALL: &str = "MPI_T_cvar_get_info";
         let mut info = CvarInfo { name: self.cvar_name(index)?, ..CvarInfo::default() };
         // A word: libraries with int handles write its lower half.
         let mut datatype: u64 = 0;
         let name = info.name.clone();
         let about = About::Cvar(index, Some(&name));
-        let mut enumeration: Raw = ptr::null_mut();
+        let mut enumeration: Raw = null_mut();
         info.description = sized_text(|description, length| {
             // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
             // `description`.
             unsafe {
-                self.ask(
-                    CALL,
-                    about,
-                    self.functions.cvar_get_info,
-                    (
-                        index_of(index),
-                        ptr::null_mut(),
-                        ptr::null_mut(),
-                        &raw mut info.verbosity,
-                        (&raw mut datatype).cast(),
-                        &raw mut enumeration,
-                        description,
-                        length,
-                        &raw mut info.bind,
-                        &raw mut info.scope,
-                    ),
-                )
+                mpi_t!(self.cvar_get_info, about;
+                    index_of(index), null_mut(), null_mut(), &raw mut info.verbosity,
+                    (&raw mut datatype).cast(), &raw mut enumeration, description, length,
+                    &raw mut info.bind, &raw mut info.scope)
             }
         })?;
         info.datatype = usize::try_from(datatype).unwrap_or(0);
@@ -134,32 +102,15 @@ impl Api {
         index: usize,
     ) -> Result<(String, Option<Enumeration>), Failure> {
         let about = About::Pvar(index, None);
-        let null = ptr::null_mut::<c_int>();
-        let mut enumeration: Raw = ptr::null_mut();
+        let mut enumeration: Raw = null_mut();
         let description = sized_text(|description, length| {
             // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
             // `description`.
             unsafe {
-                self.ask(
-                    "MPI_T_pvar_get_info",
-                    about,
-                    self.functions.pvar_get_info,
-                    (
-                        index_of(index),
-                        ptr::null_mut(),
-                        null,
-                        null,
-                        null,
-                        ptr::null_mut(),
-                        &raw mut enumeration,
-                        description,
-                        length,
-                        null,
-                        null,
-                        null,
-                        null,
-                    ),
-                )
+                mpi_t!(self.pvar_get_info, about;
+                    index_of(index), null_mut(), null_mut(), null_mut(), null_mut(), null_mut(),
+                    &raw mut enumeration, description, length, null_mut(), null_mut(), null_mut(),
+                    null_mut())
             }
         })?;
         Ok((description, (!enumeration.is_null()).then_some(Enumeration(enumeration))))
@@ -169,26 +120,15 @@ impl Api {
     pub(crate) fn enum_items(&self, of: Enumeration) -> Result<Vec<Item>, Failure> {
         let items = number(|n| {
             // SAFETY: the enumeration is one that the library gave; the name is not wanted.
-            unsafe {
-                self.ask(
-                    "MPI_T_enum_get_info",
-                    About::Interface,
-                    self.functions.enum_get_info,
-                    (of.0, n, ptr::null_mut(), ptr::null_mut()),
-                )
-            }
+            unsafe { mpi_t!(self.enum_get_info, About::Interface; of.0, n, null_mut(), null_mut()) }
         })?;
         let item = |index| {
             let mut value: c_int = 0;
             let name = sized_text(|name, length| {
                 // SAFETY: the index is below the number of items, `length` is that of `name`.
                 unsafe {
-                    self.ask(
-                        "MPI_T_enum_get_item",
-                        About::Interface,
-                        self.functions.enum_get_item,
-                        (of.0, index_of(index), &raw mut value, name, length),
-                    )
+                    mpi_t!(self.enum_get_item, About::Interface;
+                        of.0, index_of(index), &raw mut value, name, length)
                 }
             })?;
             Ok(Item { value, name })
@@ -204,18 +144,14 @@ impl Api {
         object: Option<usize>,
     ) -> Result<CvarHandle, Failure> {
         let mut object = Lent::new(object);
-        let mut raw: Raw = ptr::null_mut();
+        let mut raw: Raw = null_mut();
         let mut count: c_int = 1;
         let about = About::Cvar(index, None);
         // SAFETY: the object goes into the handle, so it stays where it is; `raw` and `count` can
         // be written.
         unsafe {
-            self.ask(
-                "MPI_T_cvar_handle_alloc",
-                about,
-                self.functions.cvar_handle_alloc,
-                (index_of(index), object.address(), &raw mut raw, &raw mut count),
-            )
+            mpi_t!(self.cvar_handle_alloc, about;
+                index_of(index), object.address(), &raw mut raw, &raw mut count)
         }?;
         let count = usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0);
         Ok(CvarHandle { raw, index, _object: object, count })
@@ -235,9 +171,8 @@ impl Api {
         let spare = if is_text { BYTES_OF_TEXT / 8 } else { WORDS_TO_SPARE };
         let mut words = vec![0_u64; handle.count.max(1) + spare];
         let about = About::Cvar(handle.index, None);
-        let arguments = (handle.raw, words.as_mut_ptr().cast());
         // SAFETY: the handle is alive, and the buffer is larger than all elements.
-        unsafe { self.ask("MPI_T_cvar_read", about, self.functions.cvar_read, arguments) }?;
+        unsafe { mpi_t!(self.cvar_read, about; handle.raw, words.as_mut_ptr().cast()) }?;
         if is_text {
             let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
             return Ok(bytes.take_while(|&byte| byte != 0).collect());
@@ -257,56 +192,36 @@ impl Api {
             *word = u64::from_ne_bytes(whole);
         }
         let about = About::Cvar(handle.index, None);
-        let arguments = (handle.raw, words.as_ptr().cast::<c_void>());
         // SAFETY: the handle is alive, and the buffer holds all elements.
-        unsafe { self.ask("MPI_T_cvar_write", about, self.functions.cvar_write, arguments) }
+        unsafe { mpi_t!(self.cvar_write, about; handle.raw, words.as_ptr().cast::<c_void>()) }
     }
 
-    /// Frees a handle.
     pub(crate) fn cvar_free(&self, mut handle: CvarHandle) {
-        let (call, about) = ("MPI_T_cvar_handle_free", About::Cvar(handle.index, None));
         // SAFETY: the handle was allocated and is gone.
         _ = unsafe {
-            self.ask(call, about, self.functions.cvar_handle_free, (&raw mut handle.raw,))
+            mpi_t!(self.cvar_handle_free, About::Cvar(handle.index, None); &raw mut handle.raw)
         };
     }
 
     /// Category `index`, which is below the current number.
     pub(crate) fn category(&self, index: usize) -> Result<Category, Failure> {
-        const CALL: &str = "MPI_T_category_get_info";
         let about = About::Category(index);
         let index = index_of(index);
-        let null = ptr::null_mut::<c_int>();
         let (mut cvars, mut pvars, mut categories): (c_int, c_int, c_int) = (0, 0, 0);
         let name = sized_text(|name, length| {
             // SAFETY: `length` is that of `name`; every other argument may be null.
             unsafe {
-                self.ask(
-                    CALL,
-                    about,
-                    self.functions.category_get_info,
-                    (index, name, length, ptr::null_mut(), null, null, null, null),
-                )
+                mpi_t!(self.category_get_info, about;
+                    index, name, length, null_mut(), null_mut(), null_mut(), null_mut(),
+                    null_mut())
             }
         })?;
         let description = sized_text(|description, length| {
             // SAFETY: every pointer is to an int or null, and `length` is that of `description`.
             unsafe {
-                self.ask(
-                    CALL,
-                    about,
-                    self.functions.category_get_info,
-                    (
-                        index,
-                        ptr::null_mut(),
-                        null,
-                        description,
-                        length,
-                        &raw mut cvars,
-                        &raw mut pvars,
-                        &raw mut categories,
-                    ),
-                )
+                mpi_t!(self.category_get_info, about;
+                    index, null_mut(), null_mut(), description, length, &raw mut cvars,
+                    &raw mut pvars, &raw mut categories)
             }
         })?;
         let members = |call: &'static str,
@@ -316,7 +231,7 @@ impl Api {
             let mut indices: Vec<c_int> = vec![-1; number_of(number)];
             let arguments = (index, index_of(indices.len()), indices.as_mut_ptr());
             // SAFETY: there is room for as many indices as are asked for.
-            unsafe { self.ask(call, about, get, arguments) }?;
+            unsafe { ask(self.abi, call, about, get, arguments) }?;
             Ok(indices.into_iter().filter_map(|index| usize::try_from(index).ok()).collect())
         };
         Ok(Category {

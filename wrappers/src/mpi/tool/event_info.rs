@@ -1,14 +1,14 @@
 //! What `MPI_T` tells of event types and of their sources (MPI 4.1, 15.3.8).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
+use std::ptr::null_mut;
 
 use gyan_results::Datatype;
 
-use super::api::{Failure, Raw, ask, index_of, number, sized_text};
+use super::api::{Failure, Raw, index_of, mpi_t, number, sized_text};
 use crate::mpi::abi::{Abi, Library};
 use crate::sys::foreign::foreign;
-use crate::sys::guard::{self, About};
+use crate::sys::guard::About;
 use crate::sys::peek::word;
 
 /// The functions of MPI 4.0 that list events.
@@ -60,71 +60,38 @@ impl EventApi {
         Some(EventApi { abi: library.abi, functions })
     }
 
-    /// Calls a function of the library, guarded.
-    ///
-    /// # Safety
-    /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
-        &self,
-        call: &'static str,
-        about: About,
-        function: F,
-        arguments: Arguments,
-    ) -> Result<(), Failure> {
-        // SAFETY: the caller's promise.
-        unsafe { ask(self.abi, call, about, function, arguments) }
-    }
-
     /// How many event types there are now; the number grows while the program runs.
     pub(crate) fn event_get_num(&self) -> Result<usize, Failure> {
-        let (call, about) = ("MPI_T_event_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.functions.event_get_num, (n,)) })
+        number(|n| unsafe { mpi_t!(self.event_get_num, About::Interface; n) })
     }
 
     /// How many sources there are now.
     pub(crate) fn source_get_num(&self) -> Result<usize, Failure> {
-        let (call, about) = ("MPI_T_source_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.functions.source_get_num, (n,)) })
+        number(|n| unsafe { mpi_t!(self.source_get_num, About::Interface; n) })
     }
 
     /// Event type `index`, which is below the current number.
     pub(crate) fn event(&self, index: usize) -> Result<EventInfo, Failure> {
-        let null = ptr::null_mut;
         let (mut verbosity, mut bind, mut elements): (c_int, c_int, c_int) = (0, 0, 0);
         let mut info = |name, name_length, description, description_length| {
             elements = 0;
             let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
             let (name, name_length) = one.text(name, name_length);
             let (description, description_length) = other.text(description, description_length);
-            let mut enumeration: Raw = ptr::null_mut();
+            let mut enumeration: Raw = null_mut();
             // SAFETY: every pointer is to a variable of its type or null; without room for elements only their
             // number is returned (MPI 4.1, 15.3.8).
             unsafe {
-                self.ask(
-                    "MPI_T_event_get_info",
-                    About::Event(index),
-                    self.functions.event_get_info,
-                    (
-                        index_of(index),
-                        name,
-                        name_length,
-                        &raw mut verbosity,
-                        ptr::null_mut(),
-                        ptr::null_mut(),
-                        &raw mut elements,
-                        &raw mut enumeration,
-                        ptr::null_mut(),
-                        description,
-                        description_length,
-                        &raw mut bind,
-                    ),
-                )
+                mpi_t!(self.event_get_info, About::Event(index);
+                    index_of(index), name, name_length, &raw mut verbosity, null_mut(),
+                    null_mut(), &raw mut elements, &raw mut enumeration, null_mut(), description,
+                    description_length, &raw mut bind)
             }
         };
-        let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
-        let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;
+        let name = sized_text(|name, length| info(name, length, null_mut(), null_mut()))?;
+        let description = sized_text(|text, length| info(null_mut(), null_mut(), text, length))?;
         let elements = usize::try_from(elements).unwrap_or(0);
         Ok(EventInfo { name, description, verbosity, bind, elements })
     }
@@ -142,32 +109,17 @@ impl EventApi {
         let mut displacements: Vec<isize> = vec![0; elements];
         let mut room = index_of(elements);
         let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
-        let (name, name_length) = one.text(ptr::null_mut(), ptr::null_mut());
-        let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
+        let (name, name_length) = one.text(null_mut(), null_mut());
+        let (description, description_length) = other.text(null_mut(), null_mut());
         let (mut verbosity, mut bind): (c_int, c_int) = (0, 0);
-        let mut enumeration: Raw = ptr::null_mut();
+        let mut enumeration: Raw = null_mut();
         // SAFETY: every pointer is to a variable of its type or null, and the two arrays have room for as
         // many elements as the call says.
         unsafe {
-            self.ask(
-                "MPI_T_event_get_info",
-                About::Event(index),
-                self.functions.event_get_info,
-                (
-                    index_of(index),
-                    name,
-                    name_length,
-                    &raw mut verbosity,
-                    handles.as_mut_ptr().cast(),
-                    displacements.as_mut_ptr(),
-                    &raw mut room,
-                    &raw mut enumeration,
-                    ptr::null_mut(),
-                    description,
-                    description_length,
-                    &raw mut bind,
-                ),
-            )
+            mpi_t!(self.event_get_info, About::Event(index);
+                index_of(index), name, name_length, &raw mut verbosity,
+                handles.as_mut_ptr().cast(), displacements.as_mut_ptr(), &raw mut room,
+                &raw mut enumeration, null_mut(), description, description_length, &raw mut bind)
         }?;
         let at = handles.as_ptr() as usize;
         let datatypes = (0..elements).map(|element| {
@@ -180,7 +132,6 @@ impl EventApi {
 
     /// Source `index`, which is below the current number.
     pub(crate) fn source(&self, index: usize) -> Result<SourceInfo, Failure> {
-        let null = ptr::null_mut;
         let mut source = SourceInfo::default();
         let mut info = |name, name_length, description, description_length| {
             let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
@@ -188,26 +139,14 @@ impl EventApi {
             let (description, description_length) = other.text(description, description_length);
             // SAFETY: every pointer is to a variable of its type or null.
             unsafe {
-                self.ask(
-                    "MPI_T_source_get_info",
-                    About::Source(index),
-                    self.functions.source_get_info,
-                    (
-                        index_of(index),
-                        name,
-                        name_length,
-                        description,
-                        description_length,
-                        &raw mut source.ordering,
-                        &raw mut source.ticks_per_second,
-                        &raw mut source.max_ticks,
-                        ptr::null_mut(),
-                    ),
-                )
+                mpi_t!(self.source_get_info, About::Source(index);
+                    index_of(index), name, name_length, description, description_length,
+                    &raw mut source.ordering, &raw mut source.ticks_per_second,
+                    &raw mut source.max_ticks, null_mut())
             }
         };
-        let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
-        let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;
+        let name = sized_text(|name, length| info(name, length, null_mut(), null_mut()))?;
+        let description = sized_text(|text, length| info(null_mut(), null_mut(), text, length))?;
         Ok(SourceInfo { name, description, ..source })
     }
 }

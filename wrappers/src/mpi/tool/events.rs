@@ -9,7 +9,7 @@ use std::ptr;
 
 use gyan_results::Datatype;
 
-use super::api::{Failure, Raw, index_of};
+use super::api::{Failure, Raw, ask, index_of};
 use super::event_info::{EventApi, EventInfo};
 use super::handle::Lent;
 use crate::mpi::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
@@ -19,7 +19,6 @@ use crate::sys::guard::{self, About};
 /// Receives the instances of an event. Called by the library from any thread and any context: it must not
 /// allocate, wait or panic, and may call only the MPI functions that [`Instance`] offers.
 pub(crate) trait Listener: Sync + 'static {
-    /// The event has occurred.
     fn happened(&self, instance: &Instance);
     /// This many instances were lost since the last one.
     fn lost(&self, number: u64);
@@ -136,7 +135,7 @@ impl EventFunctions {
         let arguments = (index_of(index), &raw mut time);
         // SAFETY: `time` can be written.
         let asked =
-            unsafe { self.told.ask(call, about, self.functions.source_get_timestamp, arguments) };
+            unsafe { ask(self.abi, call, about, self.functions.source_get_timestamp, arguments) };
         asked.ok().map(|()| time)
     }
 
@@ -154,7 +153,7 @@ impl EventFunctions {
         let arguments = (index_of(index), object.address(), self.info_null, &raw mut raw);
         // SAFETY: the event type was enumerated just before; the object goes into the registration, so it
         // stays where it is; `raw` can be written.
-        unsafe { self.told.ask(call, about, self.functions.handle_alloc, arguments) }?;
+        unsafe { ask(self.abi, call, about, self.functions.handle_alloc, arguments) }?;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let mut registration = Registration { raw, _object: object, index, levels: [false; 4] };
         let mut refused = None;
@@ -167,7 +166,7 @@ impl EventFunctions {
             let arguments = (raw, level, self.info_null, user_data, callback);
             // SAFETY: the registration is alive, the listener lives forever, and the callback casts it to its
             // real type.
-            match unsafe { self.told.ask(call, about, self.functions.register_callback, arguments) }
+            match unsafe { ask(self.abi, call, about, self.functions.register_callback, arguments) }
             {
                 Ok(()) => *taken = true,
                 Err(failure) => refused = Some(failure),
@@ -183,7 +182,7 @@ impl EventFunctions {
         let call = "MPI_T_event_set_dropped_handler";
         let arguments = (raw, dropped::<L> as DroppedCallback as *const c_void);
         // SAFETY: the registration is alive.
-        _ = unsafe { self.told.ask(call, about, self.functions.set_dropped_handler, arguments) };
+        _ = unsafe { ask(self.abi, call, about, self.functions.set_dropped_handler, arguments) };
         Ok(registration)
     }
 
@@ -195,7 +194,7 @@ impl EventFunctions {
         let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
         let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
         // SAFETY: the registration is alive and used for the last time; the listener lives forever.
-        _ = unsafe { self.told.ask(call, about, self.functions.handle_free, arguments) };
+        _ = unsafe { ask(self.abi, call, about, self.functions.handle_free, arguments) };
     }
 }
 

@@ -24,7 +24,6 @@ pub(crate) struct PvarHandle {
     name: Box<str>,
     _object: Lent,
     datatype: Datatype,
-    /// Number of elements.
     pub(crate) count: usize,
     startable: bool,
     running: bool,

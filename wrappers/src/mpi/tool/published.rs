@@ -7,8 +7,8 @@
 
 use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{ptr, slice};
 
 use gyan_results::{Datatype, Number};
@@ -16,6 +16,7 @@ use gyan_results::{Datatype, Number};
 use super::api::{Api, Raw};
 use super::handle::{PvarHandle, Session};
 use crate::sys::guard;
+use crate::sys::locks::held;
 
 /// Objects whose handles are published at a time.
 const SLOTS: usize = 256;
@@ -69,13 +70,13 @@ pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object:
 }
 
 fn put(handle: Raw, count: usize, datatype: Datatype, object: usize) {
-    let _changes = lock(&CHANGES);
+    let _changes = held(&CHANGES);
     let mut slots = TABLE.iter().enumerate();
     let free = slots.find(|(_, slot)| slot.object.load(Ordering::Relaxed) == 0);
     // Communicators beyond the table cannot be compared.
     let (Some((at, slot)), true) = (free, can_read(datatype)) else { return };
     if count > FEW {
-        let mut many = lock(&MANY);
+        let mut many = held(&MANY);
         let words = count + SPARE;
         if many.len() < words {
             many.resize(words, 0);
@@ -92,7 +93,7 @@ fn put(handle: Raw, count: usize, datatype: Datatype, object: usize) {
 
 /// The handle is about to be freed: nobody reads it after this returns.
 pub(super) fn retract(handle: Raw) {
-    let _changes = lock(&CHANGES);
+    let _changes = held(&CHANGES);
     for slot in TABLE.iter().take(USED.load(Ordering::Relaxed)) {
         if slot.handle.load(Ordering::Relaxed) == handle {
             slot.object.store(0, Ordering::Relaxed);
@@ -108,7 +109,7 @@ pub(crate) fn total(object: Option<usize>) -> Option<u64> {
     if let Some(object) = object {
         return slot_of(object)?.sum();
     }
-    let _changes = lock(&CHANGES);
+    let _changes = held(&CHANGES);
     slots().filter_map(Slot::sum).max()
 }
 
@@ -118,10 +119,6 @@ pub(crate) fn largest(object: Option<usize>) -> Option<u32> {
     let several = slot.count.load(Ordering::Relaxed) > 1;
     let place = |elements: Elements| u32::try_from(place_of_largest(elements)).ok();
     if several { slot.read(place).flatten() } else { None }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn slots() -> impl Iterator<Item = &'static Slot> {
@@ -172,7 +169,7 @@ impl Slot {
         let count = self.count.load(Ordering::Relaxed);
         let datatype = *Datatype::ALL.get(usize::from(self.datatype.load(Ordering::Relaxed)))?;
         if count > FEW {
-            let mut many = lock(&MANY);
+            let mut many = held(&MANY);
             if many.len() < count + SPARE || !self.read_to(many.as_mut_ptr()) {
                 return None;
             }

@@ -5,9 +5,11 @@
 use std::io;
 use std::ptr;
 use std::slice;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::Failure;
+
+use crate::sys::locks::held;
 
 /// Words that a library may write beyond the announced size.
 const ROOM: usize = 8192;
@@ -32,7 +34,7 @@ pub(super) fn land<T>(
     read: impl FnOnce(*mut u64) -> Result<(), Failure>,
     then: impl FnOnce(&[u64]) -> T,
 ) -> Result<T, Failure> {
-    let mut landing = LANDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut landing = held(&LANDING);
     let with_room = wanted.saturating_add(ROOM);
     if landing.words < with_room
         && let Err(error) = landing.grow(with_room)

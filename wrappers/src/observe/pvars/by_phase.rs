@@ -4,8 +4,6 @@
 //! A phase is made of stretches, each from one change of phase to the next. A stretch is read when
 //! the variables are read at both of its ends, which the budget may not allow for all of them.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 
 use gyan_results::{Number, PhasePvar, Values};
@@ -14,7 +12,6 @@ use super::Finished;
 use super::readings::Accumulated;
 use super::series::Key;
 
-/// The number of a phase.
 pub(crate) type Phase = usize;
 
 /// The current stretch, and the data of the phases so far.

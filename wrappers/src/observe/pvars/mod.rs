@@ -2,8 +2,6 @@
 //! created and just before it is freed; and in between, at calls and when phases begin and end, those whose
 //! value matters there.
 
-#![forbid(unsafe_code)]
-
 mod by_phase;
 mod objects;
 mod readings;

@@ -1,8 +1,6 @@
 //! What is read when communicators, windows and files are created and freed, and which of the freed ones are
 //! kept?
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeSet;
 
 use super::series::Key;

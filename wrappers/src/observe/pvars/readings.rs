@@ -1,7 +1,5 @@
 //! The readings of one variable while the program ran: extremes, means, a histogram, times in states.
 
-#![forbid(unsafe_code)]
-
 use std::mem;
 
 use gyan_results::{Datatype, Item, Number, SampledSum, Samples, StateShare};
@@ -17,7 +15,6 @@ const FIRST_AT_MOST_S: f64 = 5e-6;
 /// After this many failed readings in a row a variable is not tried again.
 const FAILURES_AT_MOST: u8 = 3;
 
-/// A variable that is sampled.
 pub(super) struct SampleState {
     /// The time at which it is read next.
     pub(super) due: u64,

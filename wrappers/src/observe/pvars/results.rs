@@ -1,7 +1,5 @@
 //! The results, at the end or up to now, in the form of the profile.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 
 use gyan_results::{Class, Coverage, Datatype, Pvar, SeriesColumn, Skipped, Values};

@@ -1,8 +1,6 @@
 //! What is read while the program runs? Sampled variables at calls, and accumulating ones when a phase begins
 //! or ends.
 
-#![forbid(unsafe_code)]
-
 use super::by_phase::{Mark, Phase, Stretch, VariablePhases};
 use super::series::{Key, Series, key};
 use super::{Sampled, Sampler, is_passing};

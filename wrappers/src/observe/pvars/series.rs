@@ -2,8 +2,6 @@
 //! half of the records is merged into half as many, which cover equal parts of the time: the whole run stays
 //! covered, older parts more coarsely.
 
-#![forbid(unsafe_code)]
-
 use std::collections::BTreeMap;
 
 use super::readings::Cell;
@@ -12,7 +10,6 @@ use crate::observe::objects::Object;
 /// Records are not merged into fewer than this, however little room there is.
 const RECORDS_AT_LEAST: usize = 8;
 
-/// The records so far.
 pub(super) struct Series {
     /// Ticks.
     pub(super) interval: u64,

@@ -6,6 +6,7 @@
 
 mod events;
 mod peers;
+#[allow(unsafe_code)]
 mod peruse;
 mod sources;
 mod tally;

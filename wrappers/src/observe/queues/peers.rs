@@ -1,7 +1,5 @@
 //! The queues of each peer (PERUSE 2.0, section 9.1.4).
 
-#![forbid(unsafe_code)]
-
 use gyan_results::{PeerQueues, sort_by};
 
 use crate::sys::clock;

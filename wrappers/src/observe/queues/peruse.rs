@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gyan_results::{MessageSource, Messages, Metric, Traffic};
 
@@ -19,7 +19,7 @@ use crate::mpi::abi::Library;
 use crate::sys::clock;
 use crate::sys::fixed_map::FixedMap;
 use crate::sys::foreign::foreign;
-use crate::sys::locks::lock_soon;
+use crate::sys::locks::{held, lock_soon};
 use crate::sys::weak_symbols;
 
 /// Requests that are followed at a time.
@@ -274,7 +274,7 @@ impl Peruse {
 }
 
 fn with_told<T>(work: impl FnOnce(&mut Option<Box<PeruseState>>) -> T) -> T {
-    work(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut held(&TOLD))
 }
 
 /// The event and communicator, in the form passed to a callback: a number instead of an address, so that

@@ -1,7 +1,5 @@
 //! All sources of callbacks, as one.
 
-#![forbid(unsafe_code)]
-
 use gyan_results::{EventCount, Messages};
 
 use super::events::Events;

@@ -1,7 +1,5 @@
 //! Number, sum, maximum and histogram of measurements.
 
-#![forbid(unsafe_code)]
-
 use crate::calls::estimate::bar;
 
 /// Bars of a histogram: below 1, then one for each power of 2.

@@ -4,8 +4,6 @@
 //! among messages that agree in these, the first to arrive is the first to be received (MPI 4.1, 3.5). So each
 //! such stream is a queue.
 
-#![forbid(unsafe_code)]
-
 use crate::sys::fixed_map::FixedMap;
 
 /// Messages that are followed at a time.

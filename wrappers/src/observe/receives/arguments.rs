@@ -1,13 +1,14 @@
 //! The receives in a call: which message does each wait for, and on which communicator? Includes persistent
 //! ones that are started now.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Posted, Receives};
 use crate::mpi::handles::{Arguments, Language, Passed};
 use crate::sys::fixed_map::FixedMap;
+use crate::sys::locks::held;
 
 /// Persistent receives that are known at a time.
 const PREPARED_AT_MOST: usize = 4096;
@@ -43,7 +44,7 @@ pub(super) fn prepare() {
 }
 
 fn with_prepared<T>(work: impl FnOnce(&mut Option<PreparedReceives>) -> T) -> T {
-    work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut held(&PREPARED))
 }
 
 /// Shows each receive in a call of a function other than one that posts a receive. Returns what to do once it

@@ -8,8 +8,8 @@
 mod arguments;
 mod sites;
 
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use gyan_results::Watch;
 use wildmatch::WildMatch;
@@ -25,7 +25,7 @@ use crate::mpi::handles::Arguments;
 use crate::mpi::tool::published;
 use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
-use crate::sys::locks::lock_soon;
+use crate::sys::locks::{held, lock_soon};
 use arguments::{Receive, Then};
 use sites::{Call, WatchedHit, WatchedSites, Worst};
 
@@ -89,7 +89,7 @@ pub(crate) fn is_on() -> bool {
 }
 
 fn with_sites<T>(work: impl FnOnce(&mut Option<WatchedSites>) -> T) -> T {
-    work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
+    work(&mut held(&SITES))
 }
 
 /// A hit: what remains to be recorded after the receive has returned.
@@ -197,7 +197,6 @@ fn other(
 }
 
 /// It has returned.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn after(watched: Option<Watched>, arguments: Arguments, succeeded: bool) {
     if let Some(watched) = watched.filter(|_| succeeded) {

@@ -1,8 +1,6 @@
 //! The places in the program whose receives were hits, and the stacks that led there. All memory is allocated
 //! at the start: a hit allocates nothing.
 
-#![forbid(unsafe_code)]
-
 use gyan_results::{Hit, Stack, Watch, WatchSite, sort_by};
 
 use crate::calls::addresses::Map;

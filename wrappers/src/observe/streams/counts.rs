@@ -1,8 +1,6 @@
 //! How many messages are in each stream? A call looks that up by its communicator, rank and tag, without a lock, and counts its
 //! message there. Only one that is timed takes another path than the fast one.
 
-#![forbid(unsafe_code)]
-
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -61,13 +59,13 @@ pub(super) struct PassedKey {
 }
 
 impl PassedKey {
-    #[allow(clippy::cast_sign_loss, clippy::inline_always)]
+    #[allow(clippy::cast_sign_loss)]
     #[inline(always)]
     fn peer_and_tag(self) -> u64 {
         u64::from(self.peer as u32) | u64::from(self.tag as u32) << 32
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::inline_always)]
+    #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
     fn place(self) -> usize {
         (spread(self.comm ^ self.peer_and_tag() as usize) >> (u64::BITS - PLACE_BITS)) as usize
@@ -84,7 +82,6 @@ impl StreamCount {
         }
     }
 
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn is_of(&self, key: PassedKey) -> bool {
         self.comm.load(Ordering::Relaxed) == key.comm
@@ -218,7 +215,6 @@ pub(super) fn sent_without_room() -> u64 {
 }
 
 /// What there is of a direction.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn in_direction<T>([sent, received]: &[T; 2], direction: MessageDirection) -> &T {
     if direction == MessageDirection::Sent { sent } else { received }
@@ -256,7 +252,6 @@ pub(super) fn untimed_from(comm: usize, (peer, tag): (i32, i32)) -> Option<&'sta
 }
 
 /// The count of a message that is not timed; none for one that is, or whose stream is new.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(super) fn untimed_in(
     direction: MessageDirection,
@@ -266,7 +261,6 @@ pub(super) fn untimed_in(
 }
 
 /// The same if it is at the place that is looked at first.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 fn first_place(direction: MessageDirection, key: PassedKey) -> Option<&'static StreamCount> {
     counts(direction).get(key.place()).filter(|count| count.is_of(key) && !count.is_due())
@@ -301,7 +295,6 @@ impl Untimed {
 }
 
 /// The counts for a call, unless one of its messages is timed. `word`: an argument as the program passes it in C.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn untimed(at: MessageArguments, word: impl Fn(usize) -> usize) -> Option<Untimed> {
     if !is_on() {
@@ -311,13 +304,12 @@ pub(crate) fn untimed(at: MessageArguments, word: impl Fn(usize) -> usize) -> Op
 }
 
 /// The same if they are at the places that are looked at first. None while messages are not counted.
-#[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn at_hand(at: MessageArguments, word: impl Fn(usize) -> usize) -> Option<Untimed> {
     looked_up(at, word, first_place)
 }
 
-#[allow(clippy::inline_always, clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 #[inline(always)]
 fn looked_up(
     at: MessageArguments,
@@ -360,7 +352,6 @@ pub(crate) fn untimed_among(at: MessageArguments, arguments: Arguments) -> Optio
 
 impl Untimed {
     /// Counts the messages, for the only thread that calls MPI.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn count(self) {
         if let Some(count) = self.sent {

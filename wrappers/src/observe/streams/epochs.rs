@@ -6,8 +6,6 @@
 //! `MPI_Win_start` need not wait until the targets have posted: the library may wait in `MPI_Win_complete` instead. So a post is
 //! received in both. Of the two, the one that ended before the target posted did not wait, as the reduction finds out.
 
-#![forbid(unsafe_code)]
-
 use std::mem;
 
 use gyan_results::{MessageDirection, Signal};

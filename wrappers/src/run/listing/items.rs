@@ -14,31 +14,59 @@ use crate::mpi::libraries::quirks;
 use crate::mpi::tool::{Enumeration, EventApi, Mpit, Session};
 use crate::sys::fork::{Mode, Progress, survive};
 
-/// What an item is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum ItemKind {
-    Cvar,
-    Pvar,
-    Category,
-    Event,
-    Source,
+macro_rules! items {
+    ($($kind:ident($record:ident) = $name:literal in $list:ident;)+) => {
+        /// What an item is.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub(crate) enum ItemKind { $($kind,)+ }
+
+        /// The data on an item.
+        #[derive(Debug, Deserialize, Serialize)]
+        pub(crate) enum ItemRecord { $($kind($record),)+ }
+
+        impl ItemKind {
+            /// As in the names of functions.
+            fn in_calls(self) -> &'static str {
+                match self { $(ItemKind::$kind => $name,)+ }
+            }
+        }
+
+        impl ItemRecord {
+            /// An item about which nothing could be learnt.
+            fn unknown(kind: ItemKind, index: usize) -> ItemRecord {
+                match kind {
+                    $(ItemKind::$kind => ItemRecord::$kind($record { index, ..$record::default() }),)+
+                }
+            }
+
+            fn key(&self) -> (ItemKind, usize) {
+                match self { $(ItemRecord::$kind(record) => (ItemKind::$kind, record.index),)+ }
+            }
+
+            fn problem(&mut self) -> &mut Option<String> {
+                match self { $(ItemRecord::$kind(record) => &mut record.problem,)+ }
+            }
+
+            /// Hands it over to `variables`.
+            fn add_to(self, variables: &mut Variables) {
+                match self { $(ItemRecord::$kind(record) => variables.$list.push(record),)+ }
+            }
+        }
+    };
 }
 
-/// The data on an item.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum ItemRecord {
-    Cvar(Cvar),
-    Pvar(PvarInfo),
-    Category(Category),
-    Event(Event),
-    Source(Source),
+items! {
+    Cvar(Cvar) = "cvar" in cvars;
+    Pvar(PvarInfo) = "pvar" in pvars;
+    Category(Category) = "category" in categories;
+    Event(Event) = "event" in events;
+    Source(Source) = "source" in sources;
 }
 
-/// The steps that may kill, in the order in which [`Progress`] numbers them.
+/// The steps that may kill, after that with number 0, which describes the item.
 #[derive(Clone, Copy)]
 enum Step {
-    GetInfo,
-    EnumItem,
+    EnumItem = 1,
     HandleAlloc,
     Start,
     Read,
@@ -47,28 +75,16 @@ enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 7] = [
-        Step::GetInfo,
-        Step::EnumItem,
-        Step::HandleAlloc,
-        Step::Start,
-        Step::Read,
-        Step::Stop,
-        Step::HandleFree,
-    ];
+    /// What they have in the names of functions, in the order in which [`Progress`] numbers them.
+    const NAMES: [&str; 7] =
+        ["get_info", "enum_get_item", "handle_alloc", "start", "read", "stop", "handle_free"];
 
-    /// The function of `MPI_T`.
-    fn call(self, kind: ItemKind) -> String {
-        let what = match self {
-            Step::GetInfo => "get_info",
-            Step::EnumItem => return "MPI_T_enum_get_item".into(),
-            Step::HandleAlloc => "handle_alloc",
-            Step::Start => "start",
-            Step::Read => "read",
-            Step::Stop => "stop",
-            Step::HandleFree => "handle_free",
-        };
-        format!("MPI_T_{}_{what}", kind.in_calls())
+    /// The function of `MPI_T` for the step with this number.
+    fn call(number: usize, kind: ItemKind) -> String {
+        match Step::NAMES.get(number) {
+            Some(what) if number == Step::EnumItem as usize => format!("MPI_T_{what}"),
+            what => format!("MPI_T_{}_{}", kind.in_calls(), what.unwrap_or(&Step::NAMES[0])),
+        }
     }
 }
 
@@ -91,15 +107,7 @@ impl Items {
 
     /// Hands everything over to `variables`.
     pub(super) fn into_variables(self, variables: &mut Variables) {
-        for record in self.0.into_values() {
-            match record {
-                ItemRecord::Cvar(cvar) => variables.cvars.push(cvar),
-                ItemRecord::Pvar(pvar) => variables.pvars.push(pvar),
-                ItemRecord::Category(category) => variables.categories.push(category),
-                ItemRecord::Event(event) => variables.events.push(event),
-                ItemRecord::Source(source) => variables.sources.push(source),
-            }
-        }
+        self.0.into_values().for_each(|record| record.add_to(variables));
     }
 }
 
@@ -138,51 +146,17 @@ pub(super) fn list(
     }
     for casualty in survived.casualties {
         if let Some((kind, index)) = items.get(casualty.item) {
-            let step = Step::ALL.get(casualty.step).copied().unwrap_or(Step::GetInfo);
             let record = records
                 .entry((*kind, *index))
                 .or_insert_with(|| ItemRecord::unknown(*kind, *index));
-            *record.problem() = Some(format!("{} in {}", casualty.how, step.call(*kind)));
+            *record.problem() =
+                Some(format!("{} in {}", casualty.how, Step::call(casualty.step, *kind)));
         }
     }
     Ok(Items(records))
 }
 
-impl ItemKind {
-    /// As in the names of functions.
-    fn in_calls(self) -> &'static str {
-        match self {
-            ItemKind::Cvar => "cvar",
-            ItemKind::Pvar => "pvar",
-            ItemKind::Category => "category",
-            ItemKind::Event => "event",
-            ItemKind::Source => "source",
-        }
-    }
-}
-
 impl ItemRecord {
-    /// An item about which nothing could be learnt.
-    fn unknown(kind: ItemKind, index: usize) -> ItemRecord {
-        match kind {
-            ItemKind::Cvar => ItemRecord::Cvar(Cvar { index, ..Cvar::default() }),
-            ItemKind::Pvar => ItemRecord::Pvar(PvarInfo { index, ..PvarInfo::default() }),
-            ItemKind::Category => ItemRecord::Category(Category { index, ..Category::default() }),
-            ItemKind::Event => ItemRecord::Event(Event { index, ..Event::default() }),
-            ItemKind::Source => ItemRecord::Source(Source { index, ..Source::default() }),
-        }
-    }
-
-    fn key(&self) -> (ItemKind, usize) {
-        match self {
-            ItemRecord::Cvar(cvar) => (ItemKind::Cvar, cvar.index),
-            ItemRecord::Pvar(pvar) => (ItemKind::Pvar, pvar.index),
-            ItemRecord::Category(category) => (ItemKind::Category, category.index),
-            ItemRecord::Event(event) => (ItemKind::Event, event.index),
-            ItemRecord::Source(source) => (ItemKind::Source, source.index),
-        }
-    }
-
     /// Copies what `earlier` knows and this does not.
     fn complete(&mut self, earlier: ItemRecord) {
         match (self, earlier) {
@@ -202,16 +176,6 @@ impl ItemRecord {
                 *category = earlier;
             }
             _ => {}
-        }
-    }
-
-    fn problem(&mut self) -> &mut Option<String> {
-        match self {
-            ItemRecord::Cvar(cvar) => &mut cvar.problem,
-            ItemRecord::Pvar(pvar) => &mut pvar.problem,
-            ItemRecord::Category(category) => &mut category.problem,
-            ItemRecord::Event(event) => &mut event.problem,
-            ItemRecord::Source(source) => &mut source.problem,
         }
     }
 }

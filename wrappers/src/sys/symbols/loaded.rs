@@ -9,10 +9,12 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use super::Address;
+use crate::sys::elf_objects;
 use crate::sys::foreign::foreign;
+use crate::sys::locks::held;
 
 /// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
 /// locks of its own.
@@ -72,7 +74,7 @@ pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
 /// The next definition of `name` after this object, or the one in any other loaded object.
 pub(crate) fn next(name: &CStr) -> Option<Address> {
     let known = || {
-        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = held(&KNOWN);
         let (_, address) = known.iter().find(|(known, _)| known.as_c_str() == name)?;
         NonNull::new(*address as *mut c_void)
     };
@@ -81,7 +83,7 @@ pub(crate) fn next(name: &CStr) -> Option<Address> {
         let found = dlsym(libc::RTLD_NEXT, name).or_else(hidden).or_else(|| in_any_object(name))?;
         // Another thread may have been first.
         known().or_else(|| {
-            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = held(&KNOWN);
             known.push((name.to_owned(), found.as_ptr() as usize));
             Some(found)
         })
@@ -169,8 +171,11 @@ impl LoadedObject {
 fn in_any_object(name: &CStr) -> Option<Address> {
     let here = own()?;
     let mut paths: Vec<CString> = Vec::new();
-    // SAFETY: `collect_path` gets back the pointer to `paths`, which outlives the iteration.
-    unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
+    elf_objects::each(&mut |object| {
+        if !object.name.is_empty() {
+            paths.push(object.name.to_owned());
+        }
+    });
     paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
         let object = LoadedObject { path };
         let address = object.look_for(name)?;
@@ -182,25 +187,6 @@ fn in_any_object(name: &CStr) -> Option<Address> {
         }
         found
     })
-}
-
-unsafe extern "C" fn collect_path(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    paths: *mut c_void,
-) -> c_int {
-    // SAFETY: dl_iterate_phdr passes a valid `info`.
-    let name: *const c_char = unsafe { (*info).dlpi_name };
-    // SAFETY: the caller passed a pointer to its Vec and uses it for nothing else meanwhile.
-    let paths = unsafe { &mut *paths.cast::<Vec<CString>>() };
-    if !name.is_null() {
-        // SAFETY: the name of a loaded object is a C string.
-        let name = unsafe { CStr::from_ptr(name) };
-        if !name.is_empty() {
-            paths.push(name.to_owned());
-        }
-    }
-    0
 }
 
 #[cfg(test)]

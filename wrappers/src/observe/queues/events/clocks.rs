@@ -1,7 +1,5 @@
 //! When did an instance occur? Relates the clocks of sources to gyan's.
 
-#![forbid(unsafe_code)]
-
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::mpi::tool::{EventFunctions, SourceInfo};

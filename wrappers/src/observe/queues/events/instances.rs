@@ -3,10 +3,8 @@
 //! It may run in any thread and any context, so it uses only atomic numbers and never waits for the queues: if
 //! another thread holds them, the message is dropped and counted as lost.
 
-#![forbid(unsafe_code)]
-
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use gyan_results::{EventCount, MessageSource, Messages, Traffic};
 
@@ -16,7 +14,7 @@ use crate::calls::containment::contain;
 use crate::mpi::tool::{Instance, Listener};
 use crate::observe::queues::{Peer, Queues, Stream};
 use crate::sys::clock;
-use crate::sys::locks::lock_soon;
+use crate::sys::locks::{held, lock_soon};
 
 /// Callbacks so far, and the ticks that some of them took.
 static CALLBACKS: AtomicU64 = AtomicU64::new(0);
@@ -233,7 +231,7 @@ fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
 /// Starts recording messages.
 pub(super) fn begin_queues() {
     let heard = Heard { queues: Queues::new(), ranks: vec![(ANY_COMM, Vec::new())] };
-    *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(heard));
+    *held(&HEARD) = Some(Box::new(heard));
 }
 
 /// A communicator was created, whose (remote) group has these ranks in `MPI_COMM_WORLD`; empty if they are the

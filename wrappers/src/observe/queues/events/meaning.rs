@@ -1,7 +1,5 @@
 //! What do the events of receive queues mean? A table, and how to read their elements.
 
-#![forbid(unsafe_code)]
-
 use wildmatch::WildMatch;
 
 use crate::mpi::abi::Implementation;

@@ -5,8 +5,6 @@
 //! beforehand ([`meaning`]). The data of a callback ([`instances`]) lives as long as the process: a library may
 //! call back while a registration is being freed.
 
-#![forbid(unsafe_code)]
-
 mod clocks;
 mod instances;
 mod meaning;
@@ -21,7 +19,6 @@ use crate::mpi::tool::{EventFunctions, EventType, Mpit, Registration, SourceInfo
 use instances::{Instances, measured_ticks};
 use meaning::Reading;
 
-/// The events that are being counted.
 pub(crate) struct Events {
     functions: &'static EventFunctions,
     /// When the run began, on gyan's clock.
