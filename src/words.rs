@@ -19,7 +19,7 @@ pub(crate) fn how_much_in(share: f64) -> &'static str {
 /// A count: all its digits below a thousand million, then in the unit that fits.
 pub(crate) fn integer(number: i128) -> String {
     let size = number.unsigned_abs();
-    if size >= LARGE as u128 {
+    if size >= 1_000_000_000 {
         return scaled(number as f64);
     }
     let sign = if number < 0 { "-" } else { "" };

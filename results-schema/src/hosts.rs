@@ -1,8 +1,8 @@
 //! What do the ranks of each host have in common: do hosts differ more than the ranks on one of them, and
 //! which?
 
-use crate::Number;
 #[cfg(feature = "schema")]
+use crate::Number;
 use crate::data::{Data, Deserialize, Serialize, derive};
 use crate::{InMpiSummary, Ranges, Statistic};
 

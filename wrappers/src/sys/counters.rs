@@ -62,6 +62,8 @@ struct Attributes {
 
 const ATTRIBUTES_BYTES: u32 = 64;
 const _: () = assert!(size_of::<Attributes>() == 64);
+/// Of the first of a group: all wait until it is enabled. Otherwise the others begin with the next tick of the scheduler.
+const DISABLED: u64 = 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 /// The time for which the group was enabled and counted, and then the counts of all of it.
@@ -69,6 +71,7 @@ const READ_FORMAT: u64 = 1 | 2 | 8;
 const CLOSE_ON_EXEC: libc::c_ulong = 8;
 /// `PERF_EVENT_IOC_ID`.
 const IOCTL_ID: libc::Ioctl = 0x8008_2407;
+const IOCTL_ENABLE: libc::Ioctl = 0x2400;
 
 /// `struct perf_event_mmap_page`, as far as it is used. The kernel writes it, and the thread that is counted reads it.
 #[repr(C)]
@@ -158,12 +161,13 @@ impl CounterGroup {
     ) -> io::Result<CounterGroup> {
         let mut files: Vec<File> = Vec::new();
         for CountedEvent { kind, config } in events {
+            let disabled = if files.is_empty() { DISABLED } else { 0 };
             let attributes = Attributes {
                 kind: *kind,
                 size: ATTRIBUTES_BYTES,
                 config: *config,
                 read_format: READ_FORMAT,
-                flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+                flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR | disabled,
                 ..Attributes::default()
             };
             match open(&attributes, files.first()) {
@@ -171,6 +175,10 @@ impl CounterGroup {
                 Err(error) if files.len() < NEEDED => return Err(error),
                 Err(_) => break,
             }
+        }
+        if let Some(first) = files.first() {
+            // SAFETY: this ioctl(2) has no argument, and a counter is all that knows it.
+            unsafe { libc::ioctl(first.as_raw_fd(), IOCTL_ENABLE, 0) };
         }
         let map = |file| MmapOptions::new().len(PAGE_BYTES).map_raw_read_only(file).ok();
         let pages: Option<Vec<MmapRaw>> = files.iter().map(map).collect();
