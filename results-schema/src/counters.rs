@@ -61,6 +61,17 @@ impl Counts {
         }
     }
 
+    /// Together with others.
+    #[must_use]
+    pub fn plus(&self, other: &Counts) -> Counts {
+        let misses = self.cache_misses.zip(other.cache_misses);
+        Counts {
+            instructions: self.instructions.saturating_add(other.instructions),
+            cycles: self.cycles.saturating_add(other.cycles),
+            cache_misses: misses.map(|(one, other)| one.saturating_add(other)),
+        }
+    }
+
     /// Without a part of them.
     #[must_use]
     pub fn without(&self, part: &Counts) -> Counts {

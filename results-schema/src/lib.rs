@@ -142,7 +142,7 @@ pub use number::Number;
 pub use objects::{ObjectsMade, ObjectsMadeSummary};
 pub use openmp::{OpenMp, OpenMpRegion, OpenMpRegionSummary, OpenMpSummary};
 pub use order::{collected, sort_by};
-pub use phase::{Phase, PhasePvar, PhaseSummary};
+pub use phase::{Phase, PhaseCounters, PhasePvar, PhaseSummary};
 pub use process_note::{ProcessNote, ProcessStart};
 pub use pvar::{Pvar, PvarSummary};
 pub use queues::{OnRank, Quantity, QueueRow, QueueSource};

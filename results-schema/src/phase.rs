@@ -2,7 +2,10 @@
 
 use crate::data::{Data, Serialize, derive};
 use crate::merge::{Each, Later, reduced};
-use crate::{Call, CallSummary, Class, PvarSummary, Samples, SamplesSummary, Statistic, Values};
+use crate::statistics::Statistics;
+use crate::{
+    Call, CallSummary, Class, Counts, PvarSummary, Samples, SamplesSummary, Statistic, Values,
+};
 
 /// What happened while the program was in one phase.
 #[derive(Data!, Serialize)]
@@ -25,6 +28,22 @@ pub struct Phase {
     pub stretches_read: u64,
     /// The variables that changed or were sampled in it.
     pub pvars: Vec<PhasePvar>,
+    /// What was counted in it; none where nothing can be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counters: Option<PhaseCounters>,
+}
+
+/// What the processor and the host counted in a phase, in those stretches at both ends of which the counters were read.
+#[derive(Data!, Serialize, Copy, Default)]
+pub struct PhaseCounters {
+    /// Seconds of these stretches.
+    pub time_s: f64,
+    /// What the processor counted in user mode, in MPI too, on the thread that initialised MPI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// The joules that the host took meanwhile; only of the first rank on each host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_j: Option<f64>,
 }
 
 /// A variable in one phase.
@@ -101,5 +120,36 @@ reduced! {
         /// One row for each variable and object that a rank sampled in it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         + samples: Vec<SamplesSummary> = Later,
-    } without ()
+        /// Seconds of it at both ends of which counters were read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + counted_s: Option<Statistic> = Option<Statistics> => |phase| {
+            phase.counters.map(|counters| counters.time_s)
+        },
+        /// Instructions per cycle, in MPI too, on the thread that initialised MPI.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + ipc: Option<Statistic> = Option<Statistics> => |phase| {
+            phase.counts().and_then(|counts| counts.ipc())
+        },
+        /// Cache misses of the last level per 1000 instructions, likewise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + misses_per_1000: Option<Statistic> = Option<Statistics> => |phase| {
+            phase.counts().and_then(|counts| counts.misses_per_1000())
+        },
+        /// The joules that the host took meanwhile, of the first rank on each host; estimated from the time in which they were
+        /// counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        + energy_j: Option<Statistic> = Option<Statistics> => |phase| phase.energy_j(),
+    } without (counters)
+}
+
+impl Phase {
+    fn counts(&self) -> Option<Counts> {
+        self.counters?.counts
+    }
+
+    /// The joules of its host in all of its time.
+    fn energy_j(&self) -> Option<f64> {
+        let PhaseCounters { time_s: counted_s, counts: _, energy_j } = self.counters?;
+        energy_j.filter(|_| counted_s > 0.0).map(|energy_j| energy_j * self.time_s / counted_s)
+    }
 }

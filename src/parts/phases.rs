@@ -101,13 +101,49 @@ fn table<'r>(summary: &Summary, phases: &[&'r PhaseSummary], all: bool) -> Secti
         "CALLS",
     ]));
     columns.push(column("MOST OF IT IN", Kind::Text));
+    let counted: Vec<&Counted> = COUNTED
+        .iter()
+        .filter(|of| phases.iter().any(|phase| (of.value)(phase).is_some()))
+        .collect();
+    columns.extend(counted.iter().map(|of| column(of.heading, Kind::Number)));
+    notes.extend(counted.iter().map(|of| line![of.heading, ": ", of.about]));
+    let cells = |phase: &'r PhaseSummary| {
+        let mut cells = cells(phase, summary);
+        cells.extend(counted.iter().map(|of| (of.value)(phase).into()));
+        cells
+    };
     Section {
         title: "Phases of the program".into(),
         columns,
-        rows: phases.into_iter().map(|phase| cells(phase, summary)).collect(),
+        rows: phases.into_iter().map(cells).collect(),
         notes,
     }
 }
+
+/// What the processor or the host counted of a phase: shown where a phase has it.
+struct Counted {
+    heading: &'static str,
+    about: &'static str,
+    value: fn(&PhaseSummary) -> Option<Amount>,
+}
+
+const COUNTED: [Counted; 3] = [
+    Counted {
+        heading: "IPC",
+        about: "instructions per cycle, in MPI too, on the thread that initialised MPI",
+        value: |phase| Some(Unit::Count.double(phase.ipc.as_ref()?.avg)),
+    },
+    Counted {
+        heading: "MISSES/1000",
+        about: "cache misses of the last level per 1000 instructions",
+        value: |phase| Some(Unit::Count.double(phase.misses_per_1000.as_ref()?.avg)),
+    },
+    Counted {
+        heading: "JOULES",
+        about: "about what the hosts took meanwhile, for other jobs too; ranks that are in other phases count as well",
+        value: |phase| Some(Unit::Count.double(phase.energy_j.as_ref()?.sum.as_f64())),
+    },
+];
 
 fn cells<'a>(phase: &'a PhaseSummary, summary: &Summary) -> Vec<Value<'a>> {
     let [min, max] = Unit::Seconds.extremes(&phase.time_s);
@@ -138,6 +174,10 @@ fn one<'a>(phase: &'a PhaseSummary, summary: &'a Summary, all: bool) -> Vec<Sect
     let times = line![seconds(time.avg), " on average (", min, " to ", max, "), "];
     let mut notes = vec![line![entries, times, of_run(phase, summary), " of the run"]];
     notes.extend(in_mpi(phase, summary).map(|part| line!["in MPI: ", part, " of the phase"]));
+    let counted = COUNTED
+        .iter()
+        .filter_map(|of| Some(line![of.heading, ": ", (of.value)(phase)?, " (", of.about, ")"]));
+    notes.extend(counted);
     notes.extend(unread(phase));
     let heading = Section::of_notes(line!["Phase ", name], notes);
     let whole = ShareOf { column: "OF PHASE", average_s: Some(time.avg) };

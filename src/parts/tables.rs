@@ -386,6 +386,16 @@ columns! { phase in Phase;
     required(stretches: Integer, Exact) => phase.stretches,
     /// stretches of which variables were read
     required(stretches_read: Integer, Exact) => phase.stretches_read,
+    /// seconds of it at both ends of which counters were read
+    column(counted_s: Double, Exact) => phase.counters.map(|of| of.time_s),
+    /// instructions of that time, on the thread that initialised MPI
+    column(instructions: Integer, Exact) => phase.counters.and_then(|of| of.counts).map(|of| of.instructions),
+    /// cycles of that time
+    column(cycles: Integer, Exact) => phase.counters.and_then(|of| of.counts).map(|of| of.cycles),
+    /// cache misses of the last level of that time
+    column(cache_misses: Integer, Exact) => phase.counters.and_then(|of| of.counts?.cache_misses),
+    /// joules of the host of that time, of the first rank on it
+    column(energy_j: Double, Exact) => phase.counters.and_then(|of| of.energy_j),
 }
 
 columns! { (phase, call) in (&Phase, &Call);

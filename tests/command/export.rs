@@ -183,6 +183,11 @@ const PHASE: &Columns = &[
     ("time_s", "/time_s"),
     ("stretches", "/stretches"),
     ("stretches_read", "/stretches_read"),
+    ("counted_s", "/counters/time_s"),
+    ("instructions", "/counters/counts/instructions"),
+    ("cycles", "/counters/counts/cycles"),
+    ("cache_misses", "/counters/counts/cache_misses"),
+    ("energy_j", "/counters/energy_j"),
 ];
 const RANK: &Columns = &[
     ("size", "/size"),

@@ -135,7 +135,7 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
     let elapsed_s = of_rank.elapsed_s + later_s;
     clock::simulate(ticks(elapsed_s));
     gate::end_gap();
-    phases.settle(ticks(elapsed_s));
+    phases.settle(ticks(elapsed_s), || None);
     described(program, rank, (of_rank, elapsed_s), &phases)
 }
 

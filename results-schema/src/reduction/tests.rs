@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Call, Class, Coverage, Datatype, Element, End, InMpi, Measure, Overhead, Phase, PhasePvar,
-    Pvar, RANK_SCHEMA, Samples, StateShare, Values,
+    Call, Class, Counts, Coverage, Datatype, Element, End, InMpi, Measure, Overhead, Phase,
+    PhaseCounters, PhasePvar, Pvar, RANK_SCHEMA, Samples, StateShare, Values,
 };
 
 pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
@@ -190,6 +190,11 @@ fn phase(name: &str, calls: Vec<Call>) -> Phase {
         stretches: 4,
         stretches_read: 3,
         pvars: Vec::new(),
+        counters: Some(PhaseCounters {
+            time_s: 0.25,
+            counts: Some(Counts { instructions: 3000, cycles: 2000, cache_misses: Some(6) }),
+            energy_j: Some(10.0),
+        }),
     }
 }
 
@@ -282,6 +287,13 @@ fn a_rank_that_was_never_in_a_phase_counts_as_zero_there() {
         assert_eq!((receives.count.ranks, receives.count.min_rank), (3, 0));
         assert_eq!((receives.count.max_rank, receives.time_s.as_ref().unwrap().ranks), (2, 3));
         assert_eq!((step.stretches, step.stretches_read), (4, 3));
+        // What was counted is only of ranks that counted it; half of the time was.
+        let [counted_s, ipc, misses, energy_j] =
+            [&step.counted_s, &step.ipc, &step.misses_per_1000, &step.energy_j]
+                .map(|of| of.as_ref().unwrap());
+        assert_eq!((ipc.ranks, counted_s.ranks), (1, 1));
+        assert!(close(counted_s.avg, 0.25) && close(ipc.avg, 1.5) && close(misses.avg, 2.0));
+        assert!(close(energy_j.sum.as_f64(), 20.0));
     }
 }
 

@@ -118,7 +118,7 @@ pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
     let lost_s: f64 = short().map(overhead_s).sum();
     let mean_s = |all_s: f64| all_s / entries(most);
     let title = format!(
-        "to start and end the parallel region{} takes {} of its {}{}: {} of the run",
+        "starting and ending the parallel region{} takes {} of its {}{}: {} of the run",
         at(run, most),
         seconds(mean_s(overhead_s(most))),
         seconds(mean_s(time_s(most))),

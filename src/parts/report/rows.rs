@@ -122,12 +122,24 @@ impl<'a> SummaryRows<'a, '_> {
                 stretches_read,
                 pvars,
                 samples,
+                counted_s,
+                ipc,
+                misses_per_1000,
+                energy_j,
             } = phase;
             let about = |measure| SummaryKey { kind: "phase", measure, ..SummaryKey::default() };
             self.statistic(about("entries"), Some(entries))?;
             self.statistic(about("time_s"), Some(time_s))?;
             self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
-            self.statistic(about("useful_s"), useful_s.as_ref())?;
+            for (measure, statistic) in [
+                ("useful_s", useful_s),
+                ("counted_s", counted_s),
+                ("ipc", ipc),
+                ("misses_per_1000", misses_per_1000),
+                ("energy_j", energy_j),
+            ] {
+                self.statistic(about(measure), statistic.as_ref())?;
+            }
             self.sum(about("stretches"), *stretches)?;
             self.sum(about("stretches_read"), *stretches_read)?;
             self.pvars(pvars)?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-use gyan_results::{Call, Phase, PhasePvar, collected};
+use gyan_results::{Call, Counts, Phase, PhaseCounters, PhasePvar, collected};
 
 use crate::calls::balance::{Balance, balance};
 use crate::calls::budget::budget;
@@ -23,6 +23,10 @@ const THE_REST: &str = "more phases";
 /// The deepest nesting of phases; deeper ones count as the last.
 const DEPTH_AT_MOST: usize = 32;
 const OFF: &str = "off";
+/// Reading counters at changes takes one part of the run in so many at most.
+const COUNTING_PART: u64 = 1000;
+/// So many stretches are counted one after the other: phases that take turns all have theirs.
+const COUNTED_AT_ONCE: u32 = 16;
 
 /// The phases of the process.
 pub(crate) struct Phases {
@@ -40,6 +44,35 @@ pub(crate) struct Phases {
     /// The counts up to the last change, and the time in which not every call was timed.
     counted: BTreeMap<usize, Calls>,
     limited: Limited,
+    meter: PhaseMeter,
+}
+
+/// What the processor and the host have counted so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CounterReading {
+    pub(crate) counts: Option<Counts>,
+    /// Joules of the host.
+    pub(crate) energy_j: Option<f64>,
+}
+
+/// When counters are read.
+#[derive(Default)]
+struct PhaseMeter {
+    begun: u64,
+    /// The ticks that reading took.
+    spent: u64,
+    /// How many stretches are still to be counted.
+    left: u32,
+    /// The last reading, if the current stretch is counted.
+    last: Option<(u64, CounterReading)>,
+}
+
+/// What was counted in some stretches of a phase.
+#[derive(Default)]
+struct CountedStretches {
+    ticks: u64,
+    counts: Option<Counts>,
+    energy_j: Option<f64>,
 }
 
 #[derive(Default)]
@@ -51,6 +84,7 @@ struct PhaseAccount {
     stretches_read: u64,
     calls: BTreeMap<usize, Calls>,
     limited: Limited,
+    counted: CountedStretches,
 }
 
 /// The calls of the whole run, and the time in them.
@@ -90,6 +124,7 @@ impl Phases {
             since: now,
             counted: BTreeMap::new(),
             limited: Limited::default(),
+            meter: PhaseMeter { begun: now, ..PhaseMeter::default() },
         }
     }
 
@@ -185,8 +220,38 @@ impl Phases {
         gate::enter_phase(next);
     }
 
-    /// Credits the counts since the last time.
-    pub(crate) fn settle(&mut self, now: u64) {
+    /// The current phase is left, or looked at: what was counted since the last change is its. `read` reads the counters, if the
+    /// time that this takes allows it; none where there are none.
+    pub(crate) fn count(&mut self, now: u64, read: impl FnOnce() -> Option<CounterReading>) {
+        let meter = &mut self.meter;
+        let is_allowed = meter.spent <= now.saturating_sub(meter.begun) / COUNTING_PART;
+        if meter.left == 0 && is_allowed {
+            meter.left = COUNTED_AT_ONCE;
+        }
+        if meter.left == 0 && meter.last.is_none() {
+            return;
+        }
+        let begun = clock::now();
+        let Some(reading) = read() else {
+            *meter = PhaseMeter { spent: u64::MAX, ..PhaseMeter::default() };
+            return;
+        };
+        meter.spent = meter.spent.saturating_add(clock::now().saturating_sub(begun));
+        let last = meter.last.take();
+        if meter.left > 0 {
+            meter.left -= 1;
+            meter.last = Some((now, reading));
+        }
+        if let (Some((since, before)), Some(account)) = (last, self.all.get_mut(self.current)) {
+            account.counted.add(now.saturating_sub(since), before, reading);
+        }
+    }
+
+    /// Credits the counts since the last time. `read` reads the counters.
+    pub(crate) fn settle(&mut self, now: u64, read: impl FnOnce() -> Option<CounterReading>) {
+        if self.all.len() > 1 {
+            self.count(now, read);
+        }
         self.credit(now, |_, _, _| false);
     }
 
@@ -285,9 +350,31 @@ impl Phases {
                     .filter(|(phase, _)| *phase == number)
                     .map(|(_, pvar)| pvar.clone())
                     .collect(),
+                counters: account.counted.described(),
             }
         });
         phases.collect()
+    }
+}
+
+impl CountedStretches {
+    /// Another stretch of so many ticks, with what the counters said at its ends.
+    fn add(&mut self, ticks: u64, begin: CounterReading, end: CounterReading) {
+        self.ticks += ticks;
+        if let Some((begin, end)) = begin.counts.zip(end.counts) {
+            let more = end.without(&begin);
+            self.counts = Some(self.counts.map_or(more, |counts| counts.plus(&more)));
+        }
+        if let Some((begin, end)) = begin.energy_j.zip(end.energy_j) {
+            *self.energy_j.get_or_insert(0.0) += (end - begin).max(0.0);
+        }
+    }
+
+    fn described(&self) -> Option<PhaseCounters> {
+        let CountedStretches { ticks, counts, energy_j } = *self;
+        let time_s = clock::seconds(ticks as f64);
+        let is_known = counts.is_some() || energy_j.is_some();
+        is_known.then_some(PhaseCounters { time_s, counts, energy_j })
     }
 }
 
@@ -389,9 +476,9 @@ mod tests {
     #[test]
     fn a_change_before_the_end_of_the_last_profile_takes_no_time_away() {
         let mut phases = Phases::new(100);
-        phases.settle(150);
+        phases.settle(150, || None);
         phases.go_on(0, 140, true);
-        phases.settle(160);
+        phases.settle(160, || None);
         assert_eq!(phases.all[0].ticks, 60);
     }
 
@@ -419,6 +506,58 @@ mod tests {
         assert_eq!(go(&mut phases, begin("a")).as_deref(), Some("level 4/a"));
         assert_eq!(go(&mut phases, PhaseChange::Level(1)).as_deref(), Some("a"));
         assert!(!phases.is_off());
+    }
+
+    #[test]
+    fn counters_of_stretches_are_those_of_their_phases() {
+        let mut phases = Phases::new(0);
+        // A thousand instructions a tick, but nothing is known of the first stretch.
+        let counted = |now: u64| {
+            let counts = Counts { instructions: 1000 * now, cycles: 500 * now, cache_misses: None };
+            Some(CounterReading { counts: Some(counts), energy_j: Some(now as f64) })
+        };
+        let last = 1 << 40;
+        for (now, change) in [
+            (100, begin("a")),
+            (130, begin("b")),
+            (170, PhaseChange::End),
+            (last, PhaseChange::End),
+        ] {
+            let next = phases.change(change).unwrap();
+            phases.count(now, || counted(now));
+            phases.go_on(next.phase, now, true);
+        }
+        let of = |name: &str| &phases.all.iter().find(|of| of.name == name).unwrap().counted;
+        let (inner, outer) = (of("a/b"), of("a"));
+        assert_eq!(inner.ticks, 40);
+        assert_eq!(inner.counts.unwrap().instructions, 40_000);
+        assert_eq!(inner.energy_j, Some(40.0));
+        assert_eq!(outer.ticks, 30 + (last - 170));
+        assert_eq!(of("").described(), None);
+    }
+
+    #[test]
+    fn counters_are_read_as_long_as_that_takes_little_and_never_where_there_are_none() {
+        let mut phases = Phases::new(clock::now());
+        let mut readings = 0;
+        for _ in 0..1000 {
+            // Each reading takes about a millisecond, and nothing else takes time.
+            phases.count(clock::now(), || {
+                readings += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                Some(CounterReading { counts: None, energy_j: Some(0.0) })
+            });
+        }
+        assert!(readings <= 2 * (COUNTED_AT_ONCE + 1), "{readings}");
+        let mut phases = Phases::new(0);
+        let mut readings = 0;
+        for now in 0..1000 {
+            phases.count(now * 1_000_000_000, || {
+                readings += 1;
+                None
+            });
+        }
+        assert_eq!(readings, 1);
     }
 
     #[test]

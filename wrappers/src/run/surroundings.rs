@@ -12,6 +12,7 @@ use gyan_results::{Counters, CountsInMpi, HostCounters, Machine, Resources};
 use crate::delivery::job;
 use crate::delivery::keeper::{ENERGY_APART, EnergyMemory};
 use crate::mpi::libraries::transports;
+use crate::observe::phases::CounterReading;
 use crate::sys::clock;
 use crate::sys::counters::{self, Total};
 use crate::sys::energy::EnergyMeter;
@@ -41,6 +42,15 @@ impl HostMeter {
         let energy = EnergyMeter::begin(root);
         let memory = if energy.wraps() { EnergyMemory::begin(&energy).ok() } else { None };
         HostMeter { began: Instant::now(), energy, memory, network: NetworkMeter::begin(root) }
+    }
+
+    /// The joules of the host so far, as far as they are counted.
+    fn energy_j(&mut self) -> Option<f64> {
+        if let Some(memory) = &self.memory {
+            memory.catch_up(&mut self.energy).ok()?;
+        }
+        self.energy.read();
+        HostCounters { energy: self.energy.energy(), ..HostCounters::default() }.energy_j()
     }
 
     /// `has_keeper`: whether there was one, who saw counters that went around.
@@ -93,6 +103,13 @@ impl Surroundings {
     /// What the host counted so far.
     pub(super) fn host_counters(&mut self, has_keeper: bool) -> Option<HostCounters> {
         self.host_meter.as_mut().map(|meter| meter.counted(has_keeper))
+    }
+
+    /// What the processor and the host have counted so far; none where nothing is.
+    pub(super) fn counter_reading(&mut self) -> Option<CounterReading> {
+        let counts = counters::counts();
+        let energy_j = self.host_meter.as_mut().and_then(HostMeter::energy_j);
+        (counts.is_some() || energy_j.is_some()).then_some(CounterReading { counts, energy_j })
     }
 
     pub(super) fn machine(&self) -> Option<Machine> {

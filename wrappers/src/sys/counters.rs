@@ -329,6 +329,11 @@ pub(crate) fn total() -> Option<Result<Total, String>> {
     })
 }
 
+/// What was counted so far; none where nothing is.
+pub(crate) fn counts() -> Option<Counts> {
+    Some(GROUP.get()?.as_ref().ok()?.total()?.counts)
+}
+
 /// The counts of this thread, where they can be read.
 #[inline]
 pub(crate) fn now() -> Option<Each> {
