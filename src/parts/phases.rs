@@ -101,7 +101,7 @@ fn table<'r>(summary: &Summary, phases: &[&'r PhaseSummary], all: bool) -> Secti
         "CALLS",
     ]));
     columns.push(column("MOST OF IT IN", Kind::Text));
-    let counted: Vec<&Counted> = COUNTED
+    let counted: Vec<&PhaseCount> = COUNTED
         .iter()
         .filter(|of| phases.iter().any(|phase| (of.value)(phase).is_some()))
         .collect();
@@ -121,24 +121,24 @@ fn table<'r>(summary: &Summary, phases: &[&'r PhaseSummary], all: bool) -> Secti
 }
 
 /// What the processor or the host counted of a phase: shown where a phase has it.
-struct Counted {
+struct PhaseCount {
     heading: &'static str,
     about: &'static str,
     value: fn(&PhaseSummary) -> Option<Amount>,
 }
 
-const COUNTED: [Counted; 3] = [
-    Counted {
+const COUNTED: [PhaseCount; 3] = [
+    PhaseCount {
         heading: "IPC",
         about: "instructions per cycle, in MPI too, on the thread that initialised MPI",
         value: |phase| Some(Unit::Count.double(phase.ipc.as_ref()?.avg)),
     },
-    Counted {
+    PhaseCount {
         heading: "MISSES/1000",
         about: "cache misses of the last level per 1000 instructions",
         value: |phase| Some(Unit::Count.double(phase.misses_per_1000.as_ref()?.avg)),
     },
-    Counted {
+    PhaseCount {
         heading: "JOULES",
         about: "about what the hosts took meanwhile, for other jobs too; ranks that are in other phases count as well",
         value: |phase| Some(Unit::Count.double(phase.energy_j.as_ref()?.sum.as_f64())),
