@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use gyan_results::{Actor, JobRecord, Number, Shortening, Statistic, Summary};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use sha2::{Digest, Sha256};
 use strum::{EnumString, IntoStaticStr};
 
@@ -242,8 +243,8 @@ impl ArchiveRows {
         let summary = &record.summary;
         let json = serde_json::to_string(record).map_err(|_| Refusal::Absurd)?;
         // So that no sum of them overflows, in no rule.
-        let values: Value = serde_json::from_str(&json).map_err(|_| Refusal::Absurd)?;
-        if integers(&values) > u128::from(i64::MAX.unsigned_abs()) {
+        let integers: Integers = serde_json::from_str(&json).map_err(|_| Refusal::Absurd)?;
+        if integers.0 > u128::from(i64::MAX.unsigned_abs()) {
             return Err(Refusal::Absurd);
         }
         let input = ReportInput::new(summary, Path::new(""));
@@ -271,14 +272,58 @@ fn name(text: &str) -> String {
     cleaned(text, NAME_AT_MOST)
 }
 
-fn integers(json: &Value) -> u128 {
-    match json {
-        Value::Number(number) => {
-            number.as_u64().or(number.as_i64().map(i64::unsigned_abs)).map_or(0, u128::from)
+/// The sizes of all integers of some JSON together, which is read without keeping anything of it.
+struct Integers(u128);
+
+impl<'de> Deserialize<'de> for Integers {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Integers, D::Error> {
+        json.deserialize_any(Integers(0))
+    }
+}
+
+impl<'de> Visitor<'de> for Integers {
+    type Value = Integers;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Integers, E> {
+        Ok(Integers(0))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Integers, E> {
+        Ok(Integers(number.unsigned_abs().into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Integers, E> {
+        Ok(Integers(number.into()))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Integers, E> {
+        Ok(Integers(0))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Integers, E> {
+        Ok(Integers(0))
+    }
+
+    fn visit_unit<E>(self) -> Result<Integers, E> {
+        Ok(Integers(0))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<Integers, A::Error> {
+        while let Some(Integers(sum)) = values.next_element()? {
+            self.0 += sum;
         }
-        Value::Array(values) => values.iter().map(integers).sum(),
-        Value::Object(fields) => fields.values().map(integers).sum(),
-        Value::Null | Value::Bool(_) | Value::String(_) => 0,
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Integers, A::Error> {
+        while let Some((IgnoredAny, Integers(sum))) = fields.next_entry()? {
+            self.0 += sum;
+        }
+        Ok(self)
     }
 }
 
