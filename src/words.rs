@@ -19,7 +19,7 @@ pub(crate) fn how_much_in(share: f64) -> &'static str {
 /// A count: all its digits below a thousand million, then in the unit that fits.
 pub(crate) fn integer(number: i128) -> String {
     let size = number.unsigned_abs();
-    if size >= 1_000_000_000 {
+    if size >= LARGE_COUNT.into() {
         return scaled(number as f64);
     }
     let sign = if number < 0 { "-" } else { "" };
@@ -27,7 +27,8 @@ pub(crate) fn integer(number: i128) -> String {
 }
 
 /// Nobody counts the digits of such a number.
-const LARGE: f64 = 1e9;
+const LARGE_COUNT: u32 = 1_000_000_000;
+const LARGE: f64 = LARGE_COUNT as f64;
 /// Nor the tenths of this one.
 const LARGE_WITH_TENTHS: f64 = 1e6;
 

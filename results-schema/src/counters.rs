@@ -64,22 +64,21 @@ impl Counts {
     /// Together with others.
     #[must_use]
     pub fn plus(&self, other: &Counts) -> Counts {
-        let misses = self.cache_misses.zip(other.cache_misses);
-        Counts {
-            instructions: self.instructions.saturating_add(other.instructions),
-            cycles: self.cycles.saturating_add(other.cycles),
-            cache_misses: misses.map(|(one, other)| one.saturating_add(other)),
-        }
+        self.each(other, u64::saturating_add)
     }
 
     /// Without a part of them.
     #[must_use]
     pub fn without(&self, part: &Counts) -> Counts {
-        let misses = self.cache_misses.zip(part.cache_misses);
+        self.each(part, u64::saturating_sub)
+    }
+
+    fn each(&self, other: &Counts, combine: fn(u64, u64) -> u64) -> Counts {
+        let misses = self.cache_misses.zip(other.cache_misses);
         Counts {
-            instructions: self.instructions.saturating_sub(part.instructions),
-            cycles: self.cycles.saturating_sub(part.cycles),
-            cache_misses: misses.map(|(all, part)| all.saturating_sub(part)),
+            instructions: combine(self.instructions, other.instructions),
+            cycles: combine(self.cycles, other.cycles),
+            cache_misses: misses.map(|(one, other)| combine(one, other)),
         }
     }
 }

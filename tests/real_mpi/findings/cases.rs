@@ -7,7 +7,7 @@ use super::Then::{Gone, MayStay};
 use super::Twin::{Advised, Healthy, Started};
 use super::witnesses::Is::{Counted, Ratio, Seconds};
 use super::witnesses::{self as of, NONE, Witness};
-use super::{Case, Ranks, Start, start};
+use super::{Case, Ranks, Start, Then, Twin, start};
 use crate::common::{BED, MPICH_PVARS, Mpi, OPENMPI_SPC, OPENMPI5};
 
 const OPENMPI4: Mpi = BED[0];
@@ -60,6 +60,14 @@ const STARTING: Witness = Witness {
     is: Seconds,
 };
 const IN_MPI: Witness = Witness { name: "share of MPI", of: of::share_of_mpi, is: Ratio };
+
+/// In the program without the problem, the finding is gone and the ratio is another.
+const fn gone_with_it(
+    name: &'static str,
+    of: fn(&Summary) -> Option<f64>,
+) -> (Twin, Then, Witness) {
+    (Healthy, Gone, Witness { name, of, is: Ratio })
+}
 
 const fn waiting(name: &'static str, of: fn(&Summary) -> Option<f64>) -> Witness {
     Witness { name, of, is: Seconds }
@@ -117,15 +125,9 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Allreduce"],
         ranks: &[1],
         evidence: &[("load balance", 0.4, 0.75)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "load balance",
-                of: |summary| Some(summary.efficiencies.as_ref()?.load_balance),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("load balance", |summary| {
+            Some(summary.efficiencies.as_ref()?.load_balance)
+        })],
         ..Case::of("imbalance", start(MPICH4))
     },
     Case {
@@ -134,29 +136,15 @@ pub(super) const CASES: &[Case] = &[
             ("threads of a rank", 4.0, 4.0),
             ("time outside of parallel regions and of MPI", 1.6, f64::INFINITY),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "OpenMP efficiency",
-                of: |summary| Some(of::hybrid(summary)?.openmp),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("OpenMP efficiency", |summary| Some(of::hybrid(summary)?.openmp))],
         ..Case::of("serial-code", OPENMP)
     },
     Case {
         // Of 4 x 40 ms, 90 ms.
         evidence: &[("of its threads' time", 0.45, 0.6), ("entries on all ranks", 80.0, 80.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "load balance of threads",
-                of: |summary| Some(of::hybrid(summary)?.load_balance),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("load balance of threads", |summary| {
+            Some(of::hybrid(summary)?.load_balance)
+        })],
         ..Case::of("openmp-imbalance", OPENMP)
     },
     Case {
@@ -164,43 +152,23 @@ pub(super) const CASES: &[Case] = &[
             ("entries on all ranks", 20_000.0, 20_000.0),
             ("time of an entry", 5e-6, 100e-6),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "OpenMP efficiency",
-                of: |summary| Some(of::hybrid(summary)?.openmp),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("OpenMP efficiency", |summary| Some(of::hybrid(summary)?.openmp))],
         ..Case::of("short-regions", Start { ranks: Ranks::Are(1), ..PASSIVE })
     },
     Case {
         functions: &["MPI_Allreduce"],
         evidence: &[("threads of a rank", 4.0, 4.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "MPI efficiency of threads",
-                of: |summary| Some(of::hybrid(summary)?.mpi),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("MPI efficiency of threads", |summary| {
+            Some(of::hybrid(summary)?.mpi)
+        })],
         ..Case::of("threads-wait-for-mpi", PASSIVE)
     },
     Case {
         functions: &["MPI_Alltoallv"],
         evidence: &[("communication efficiency", 0.2, 0.6)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "communication efficiency",
-                of: |summary| Some(summary.efficiencies.as_ref()?.communication),
-                is: Ratio,
-            },
-        )],
+        twins: &[gone_with_it("communication efficiency", |summary| {
+            Some(summary.efficiencies.as_ref()?.communication)
+        })],
         ..Case::of("communication", start(MPICH4))
     },
     Case {

@@ -332,7 +332,8 @@ impl Run {
         clock::measure(self.clock);
         let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
         let until = self.clock.ticks().wrapping_add(clock::whole(clock::ticks(elapsed_s)));
-        self.phases.settle(until, || self.surroundings.counter_reading());
+        self.phases
+            .settle(until, || self.surroundings.counter_reading(self.snapshots.has_keeper()));
         let RunCalls { calls, time } = self.phases.calls();
         let clock = clock::described();
         let mut all = self.config.warnings.clone();

@@ -313,7 +313,8 @@ impl Run {
                 PhasePass::Begins => timeline::pass_begins(now),
                 PhasePass::Ends => timeline::pass_ends(now),
             });
-            self.phases.count(now, || self.surroundings.counter_reading());
+            self.phases
+                .count(now, || self.surroundings.counter_reading(self.snapshots.has_keeper()));
             self.phases.go_on(next.phase, now, read);
             sites::resume(self.config.sites && !self.phases.is_off());
             if next.must_read {

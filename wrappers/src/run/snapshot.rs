@@ -38,6 +38,13 @@ pub(super) struct Snapshots {
     pub(super) is_left_to_keeper: bool,
 }
 
+impl Snapshots {
+    /// Whether a keeper is there.
+    pub(super) fn has_keeper(&self) -> bool {
+        self.keeper.as_ref().is_some_and(Keeper::is_there)
+    }
+}
+
 /// Whether to take a snapshot at a call at `now`.
 #[inline]
 pub(crate) fn is_snapshot_due(now: u64) -> bool {
@@ -96,8 +103,7 @@ impl Run {
 
     /// What the host counted.
     pub(super) fn host_counters(&mut self) -> Option<HostCounters> {
-        let has_keeper = self.snapshots.keeper.as_ref().is_some_and(Keeper::is_there);
-        self.surroundings.host_counters(has_keeper)
+        self.surroundings.host_counters(self.snapshots.has_keeper())
     }
 
     /// The keeper, in a run of which the site gets a record; none if the run is too short for that so far, or there can be no

@@ -44,30 +44,26 @@ impl HostMeter {
         HostMeter { began: Instant::now(), energy, memory, network: NetworkMeter::begin(root) }
     }
 
-    /// The joules of the host so far, as far as they are counted.
-    fn energy_j(&mut self) -> Option<f64> {
-        if let Some(memory) = &self.memory {
-            memory.catch_up(&mut self.energy).ok()?;
-        }
-        self.energy.read();
-        HostCounters { energy: self.energy.energy(), ..HostCounters::default() }.energy_j()
-    }
-
-    /// `has_keeper`: whether there was one, who saw counters that went around.
-    fn counted(&mut self, has_keeper: bool) -> HostCounters {
+    /// The energy that the host has taken, without the network. `has_keeper`: whether there is one, who sees counters that go
+    /// around.
+    fn energy(&mut self, has_keeper: bool) -> HostCounters {
         let elapsed = self.began.elapsed();
         let caught_up =
             self.memory.as_ref().is_some_and(|memory| memory.catch_up(&mut self.energy).is_ok());
         self.energy.read();
         let is_known = !self.energy.wraps() || has_keeper && caught_up || elapsed < ENERGY_APART;
-        let unseen = "without a keeper nobody saw whether the counters went around".to_owned();
         let (energy, no_energy) = if is_known {
             (self.energy.energy(), self.energy.why_none.clone())
         } else {
-            (Vec::new(), Some(unseen))
+            let unseen = "without a keeper nobody saw whether the counters went around";
+            (Vec::new(), Some(unseen.to_owned()))
         };
-        let network = self.network.counts();
-        HostCounters { counted_s: elapsed.as_secs_f64(), energy, no_energy, network }
+        let counted_s = elapsed.as_secs_f64();
+        HostCounters { counted_s, energy, no_energy, ..HostCounters::default() }
+    }
+
+    fn counted(&mut self, has_keeper: bool) -> HostCounters {
+        HostCounters { network: self.network.counts(), ..self.energy(has_keeper) }
     }
 }
 
@@ -100,15 +96,16 @@ impl Surroundings {
         self.host_meter.as_ref()?.memory.as_ref()?.try_clone().ok()
     }
 
-    /// What the host counted so far.
+    /// What the host counted so far. `has_keeper`: whether there is one, who sees counters that go around.
     pub(super) fn host_counters(&mut self, has_keeper: bool) -> Option<HostCounters> {
         self.host_meter.as_mut().map(|meter| meter.counted(has_keeper))
     }
 
-    /// What the processor and the host have counted so far; none where nothing is.
-    pub(super) fn counter_reading(&mut self) -> Option<CounterReading> {
+    /// What the processor and the host have counted so far; none where nothing is. `has_keeper`: as for the whole run.
+    pub(super) fn counter_reading(&mut self, has_keeper: bool) -> Option<CounterReading> {
         let counts = counters::counts();
-        let energy_j = self.host_meter.as_mut().and_then(HostMeter::energy_j);
+        let energy_j =
+            self.host_meter.as_mut().and_then(|meter| meter.energy(has_keeper).energy_j());
         (counts.is_some() || energy_j.is_some()).then_some(CounterReading { counts, energy_j })
     }
 
