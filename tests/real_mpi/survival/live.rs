@@ -265,6 +265,10 @@ fn a_keeper_that_is_killed_costs_no_profile() {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         let fault = inject("surroundings", "a keeper that is killed", "the profiles are written");
         let [keeper] = keepers_of(&waiting.directory())[..] else { panic!("not one keeper") };
+        // SCHED_BATCH: as it wakes, a rank that runs keeps its processor. Field 41 (proc(5)); the name is the second.
+        let stat = fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
+        let policy = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(41 - 3);
+        assert_eq!(policy, Some("3"));
         kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");

@@ -59,8 +59,12 @@ pub(crate) fn machine(root: &Path) -> Machine {
     }
 }
 
+/// Of a file that the kernel writes as it is read (proc(5), sysfs(5)). It has no size, by which the standard library's
+/// functions would choose how much to read at once.
 pub(super) fn text(path: &Path) -> Option<String> {
-    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let mut bytes = Vec::with_capacity(4096);
+    File::open(path).ok()?.take(u64::MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(super) fn ranges(path: &Path) -> Ranges {

@@ -130,6 +130,10 @@ fn leave_the_rank(listening: RawFd) {
     unsafe { ptr::from_mut(&mut all).write_bytes(0xff, 1) };
     // SAFETY: sched_setaffinity(2) of this process; processors that it may not use are left out.
     unsafe { libc::sched_setaffinity(0, size_of_val(&all), &raw const all) };
+    // When it wakes it does not take a processor from a rank that runs (sched(7)).
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: sched_setscheduler(2) of this process.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
     for resource in [Resource::Nofile, Resource::Fsize, Resource::As] {
         let limit = rustix::process::getrlimit(resource);
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
