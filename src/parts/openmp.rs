@@ -127,7 +127,7 @@ fn table<'r>(of: &'r ReportInput, all: bool) -> Section<'r> {
             .into(),
     );
     if shown.iter().any(|row| row.numbers.time_error_s != Some(0.0)) {
-        notes.push("± is the standard error: not every entry was timed".into());
+        notes.push("± is the standard error: not every entry was timed; ≥ where too few were to tell how wrong it is".into());
     }
     notes.extend(of.regions().1.iter().map(Value::from));
     let mut columns = vec![column("REGION", Kind::Place)];
@@ -160,7 +160,7 @@ fn cells<'a>(row: &RegionRow<'a>, ranks: f64, all: bool) -> Vec<Value<'a>> {
         place(row, all),
         Unit::Count.double(entries / ranks),
         threads.max,
-        seconds(time / ranks).estimated_part(error),
+        seconds(time / ranks).estimated(error),
         row.share.map(share),
         (entries > 0.0).then(|| seconds(time / entries)),
         part(work_s),
