@@ -268,7 +268,7 @@ columns! { row in RegionRow<'_>;
     required(threads: Number, Exact) => row.numbers.threads.max,
     /// wall seconds in it, summed over the ranks
     required(time_s: Number, Estimated) => row.numbers.time_s.sum,
-    /// standard error of time_s; null when it is not known
+    /// standard error of time_s; null when it is not known, and time_s the least that it can be
     column(time_error_s: Double, Estimated) => row.numbers.time_error_s,
     /// its part of the wall time of all ranks
     column(share: Double, Estimated) => row.share,

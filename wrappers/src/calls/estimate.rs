@@ -250,7 +250,6 @@ impl Times {
     }
 
     /// The plain estimate, without bounds.
-    #[cfg(test)]
     pub(crate) fn total(&self) -> f64 {
         self.total
     }

@@ -13,7 +13,7 @@ use gyan_results::{OpenMp, OpenMpRegion, sort_by};
 
 use crate::calls::addresses::Map;
 use crate::calls::budget::budget;
-use crate::calls::estimate::{Estimate, Timing, WORTH_TELLING};
+use crate::calls::estimate::{Estimate, NEGLIGIBLE, Timing, WORTH_TELLING};
 use crate::calls::sites::Places;
 use crate::sys::alloc;
 use crate::sys::cells::{Counter, Gauge};
@@ -207,13 +207,18 @@ impl Region {
         let (entries, longest) = (self.entries.get(), self.timing.max());
         let times = self.timing.times(entries, elapsed);
         let known = times.known(entries, longest, elapsed);
-        let Some(error) = known.error.filter(|error| *error > 0.0) else { return known };
-        let hidden = longest.max(clock::ticks(TURN_S)) * (known.total - times.sum) / times.sum;
-        let error = libm::hypot(error, hidden);
-        if error <= WORTH_TELLING * known.total {
-            return Estimate { error: Some(error), ..known };
+        if known.error.is_some_and(|error| error <= 0.0) {
+            return known;
         }
-        times.at_least(entries, longest)
+        let total = times.within(times.total(), entries, longest);
+        let others = total - times.sum;
+        let few = (others < NEGLIGIBLE * times.sum).then_some(others);
+        let hidden = longest.max(clock::ticks(TURN_S)) * others / times.sum;
+        let error = known.error.or(few).map(|error| libm::hypot(error, hidden));
+        match error.filter(|error| *error <= WORTH_TELLING * total) {
+            None => times.at_least(entries, longest),
+            error => Estimate { total, error },
+        }
     }
 
     /// The region as a profile has it, provided that an entry was timed; and seconds in it of those that the first thread began.
