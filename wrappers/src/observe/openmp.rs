@@ -721,22 +721,24 @@ mod tests {
     #[test]
     fn an_entry_stands_for_as_many_as_its_chance_says_and_the_last_ones_are_like_those_before() {
         let region = Region::new();
+        region.random.set(1);
         let mut random = fastrand::Rng::with_seed(1);
         let parts = Parts::new();
-        parts.work.set(150.0);
+        parts.work.set(150e3);
         for _ in 0..50_000 {
             let weight = region.enter();
             if weight > 0.0 {
-                region.add_within(0.1, 40.0, weight, 50 + random.u64(..100), &parts);
+                let ticks = 50_000 + random.u64(..100_000);
+                region.add_within(0.1, 40e3, weight, ticks, &parts);
             }
         }
-        let (found, _) = region.described(None, 1e9);
+        let (found, _) = region.described(None, 1e12);
         assert!(found.timed > 2500 && found.timed < 25_000, "{found:?}");
         let error = clock::ticks(found.time_error_s.unwrap_or_default());
-        let far = (clock::ticks(found.time_s) - 99.5 * 50_000.0).abs();
+        let far = (clock::ticks(found.time_s) - 100e3 * 50_000.0).abs();
         assert!(far < 2.0 * error, "{far} {found:?}");
         let per_entry = clock::ticks(found.work_s) / clock::ticks(found.time_s);
-        assert!((per_entry - 150.0 / 99.5).abs() < 0.03, "{found:?}");
+        assert!((per_entry - 1.5).abs() < 0.03, "{found:?}");
     }
 
     #[test]
