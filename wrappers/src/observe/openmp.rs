@@ -615,7 +615,7 @@ mod tests {
 
     /// How long the entries of a region take, in seconds.
     #[derive(Clone, Copy, Debug)]
-    enum Shape {
+    enum RegionTimes {
         Constant,
         /// In this part of the entries a thread loses its processor for some ms; the others take so long.
         Interrupted(f64, f64),
@@ -626,23 +626,25 @@ mod tests {
         Wandering,
     }
 
-    impl Shape {
+    impl RegionTimes {
         fn durations(self, entries: u64, seed: u64) -> impl Iterator<Item = f64> {
             let mut random = fastrand::Rng::with_seed(seed);
             let (mut burst, mut log) = (0_u32, 0.0);
             (0..entries).map(move |entry| {
                 let number = random.f64();
                 match self {
-                    Shape::Constant => 150e-6,
-                    Shape::Interrupted(part, _) if number < part => 4e-3 + 2e-3 * random.f64(),
-                    Shape::Interrupted(_, short) => short,
-                    Shape::HeavyTailed => 20e-6 / (1.0 - number).sqrt(),
-                    Shape::Bursty => {
+                    RegionTimes::Constant => 150e-6,
+                    RegionTimes::Interrupted(part, _) if number < part => {
+                        4e-3 + 2e-3 * random.f64()
+                    }
+                    RegionTimes::Interrupted(_, short) => short,
+                    RegionTimes::HeavyTailed => 20e-6 / (1.0 - number).sqrt(),
+                    RegionTimes::Bursty => {
                         burst = if number < 5e-4 { 30 } else { burst.saturating_sub(1) };
                         if burst > 0 { 4e-3 } else { 50e-6 }
                     }
-                    Shape::Drifting => 20e-6 + 200e-6 * entry as f64 / entries as f64,
-                    Shape::Wandering => {
+                    RegionTimes::Drifting => 20e-6 + 200e-6 * entry as f64 / entries as f64,
+                    RegionTimes::Wandering => {
                         log = 0.9 * log + number - 0.5;
                         30e-6 * libm::exp(2.0 * log)
                     }
@@ -653,7 +655,7 @@ mod tests {
 
     /// Many runs of a region, where timing may take a share of the time in it.
     #[derive(Debug, Default)]
-    struct Trial {
+    struct RegionTrial {
         /// The mean of estimates over the truth, less 1, and its standard error.
         bias: f64,
         bias_error: f64,
@@ -662,10 +664,10 @@ mod tests {
         right: u64,
     }
 
-    fn trial(shape: Shape, entries: u64, share: f64) -> Trial {
+    fn trial(shape: RegionTimes, entries: u64, share: f64) -> RegionTrial {
         /// Timing an entry takes so many ticks.
         const COST: f64 = 160.0;
-        let (mut trial, mut squares) = (Trial::default(), 0.0);
+        let (mut trial, mut squares) = (RegionTrial::default(), 0.0);
         for seed in 1..=RUNS {
             let region = Region::new();
             region.random.set(seed);
@@ -697,18 +699,18 @@ mod tests {
     #[test]
     fn simulated_regions_have_no_bias_and_what_is_said_of_them_is_true() {
         let shapes = [
-            Shape::Constant,
-            Shape::Interrupted(0.01, 150e-6),
-            Shape::Interrupted(0.002, 150e-6),
-            Shape::HeavyTailed,
-            Shape::Bursty,
-            Shape::Drifting,
-            Shape::Wandering,
+            RegionTimes::Constant,
+            RegionTimes::Interrupted(0.01, 150e-6),
+            RegionTimes::Interrupted(0.002, 150e-6),
+            RegionTimes::HeavyTailed,
+            RegionTimes::Bursty,
+            RegionTimes::Drifting,
+            RegionTimes::Wandering,
         ];
-        let mut trials: Vec<(Shape, u64, f64)> =
+        let mut trials: Vec<(RegionTimes, u64, f64)> =
             shapes.into_iter().flat_map(|of| [(of, 2000, 9e-5), (of, 8000, 1e-3)]).collect();
         // A sample of 3,000 entries has hardly ever one of those that are interrupted.
-        trials.push((Shape::Interrupted(1e-4, 5e-6), 20_000, 5e-3));
+        trials.push((RegionTimes::Interrupted(1e-4, 5e-6), 20_000, 5e-3));
         for (shape, entries, share) in trials {
             let found = trial(shape, entries, share);
             let about = format!("{shape:?} {entries} {share}: {found:?}");
