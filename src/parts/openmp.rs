@@ -127,7 +127,9 @@ fn table<'r>(of: &'r ReportInput, all: bool) -> Section<'r> {
             .into(),
     );
     if shown.iter().any(|row| row.numbers.time_error_s != Some(0.0)) {
-        notes.push("± is the standard error: not every entry was timed; ≥ where too few were to tell how wrong it is".into());
+        let at_least = shown.iter().any(|row| row.numbers.time_error_s.is_none());
+        let least = if at_least { "; ≥ where too few were to tell how wrong it is" } else { "" };
+        notes.push(format!("± is the standard error: not every entry was timed{least}").into());
     }
     notes.extend(of.regions().1.iter().map(Value::from));
     let mut columns = vec![column("REGION", Kind::Place)];
