@@ -664,7 +664,7 @@ mod tests {
         right: u64,
     }
 
-    fn trial(shape: RegionTimes, entries: u64, share: f64) -> RegionTrial {
+    fn trial(times: RegionTimes, entries: u64, share: f64) -> RegionTrial {
         /// Timing an entry takes so many ticks.
         const COST: f64 = 160.0;
         let (mut trial, mut squares) = (RegionTrial::default(), 0.0);
@@ -672,7 +672,7 @@ mod tests {
             let region = Region::new();
             region.random.set(seed);
             let mut truth = 0.0;
-            for seconds in shape.durations(entries, !seed) {
+            for seconds in times.durations(entries, !seed) {
                 let ticks = clock::whole(clock::ticks(seconds));
                 truth += ticks as f64;
                 let weight = region.enter();
@@ -698,7 +698,7 @@ mod tests {
 
     #[test]
     fn simulated_regions_have_no_bias_and_what_is_said_of_them_is_true() {
-        let shapes = [
+        let all = [
             RegionTimes::Constant,
             RegionTimes::Interrupted(0.01, 150e-6),
             RegionTimes::Interrupted(0.002, 150e-6),
@@ -708,15 +708,14 @@ mod tests {
             RegionTimes::Wandering,
         ];
         let mut trials: Vec<(RegionTimes, u64, f64)> =
-            shapes.into_iter().flat_map(|of| [(of, 2000, 9e-5), (of, 8000, 1e-3)]).collect();
+            all.into_iter().flat_map(|of| [(of, 2000, 9e-5), (of, 8000, 1e-3)]).collect();
         // A sample of 3,000 entries has hardly ever one of those that are interrupted.
         trials.push((RegionTimes::Interrupted(1e-4, 5e-6), 20_000, 5e-3));
-        for (shape, entries, share) in trials {
-            let found = trial(shape, entries, share);
-            let about = format!("{shape:?} {entries} {share}: {found:?}");
+        for (times, entries, share) in trials {
+            let found = trial(times, entries, share);
+            let about = format!("{times:?} {entries} {share}: {found:?}");
             assert!(found.bias.abs() < f64::max(0.01, 4.0 * found.bias_error), "{about}");
             assert!(found.right >= RUNS * 9 / 10, "{about}");
-            println!("{about}");
         }
     }
 
