@@ -11,7 +11,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bed import ROOT, run  # noqa: E402
 
-LOOPS = "bcast reduce allreduce barrier gather allgather alltoall alltoallv scan sendrecv iprobe test".split()
+LOOPS = (
+    "bcast reduce allreduce barrier gather allgather alltoall alltoallv scan sendrecv iprobe test testany comm_rank"
+).split()
 def rows(mpi, loop, library, directory, calls):
     """One row for each rank: function, own clock without gyan and with it, the call in the profile."""
     clocks = []

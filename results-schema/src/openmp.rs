@@ -50,7 +50,8 @@ pub struct OpenMpRegion {
     pub threads: u64,
     /// Wall seconds from its begin to its end, summed over the entries.
     pub time_s: f64,
-    /// The standard error of `time_s`: 0 where all entries were timed, none where the timed ones cannot tell.
+    /// The standard error of `time_s`: 0 where all entries were timed, none where the timed ones cannot tell, and
+    /// it is the least that they took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of its threads outside of barriers and MPI.

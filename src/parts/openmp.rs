@@ -127,7 +127,9 @@ fn table<'r>(of: &'r ReportInput, all: bool) -> Section<'r> {
             .into(),
     );
     if shown.iter().any(|row| row.numbers.time_error_s != Some(0.0)) {
-        notes.push("± is the standard error: not every entry was timed".into());
+        let at_least = shown.iter().any(|row| row.numbers.time_error_s.is_none());
+        let least = if at_least { "; ≥ where too few were to tell how wrong it is" } else { "" };
+        notes.push(format!("± is the standard error: not every entry was timed{least}").into());
     }
     notes.extend(of.regions().1.iter().map(Value::from));
     let mut columns = vec![column("REGION", Kind::Place)];
@@ -160,7 +162,7 @@ fn cells<'a>(row: &RegionRow<'a>, ranks: f64, all: bool) -> Vec<Value<'a>> {
         place(row, all),
         Unit::Count.double(entries / ranks),
         threads.max,
-        seconds(time / ranks).estimated_part(error),
+        seconds(time / ranks).estimated(error),
         row.share.map(share),
         (entries > 0.0).then(|| seconds(time / entries)),
         part(work_s),
@@ -268,7 +270,7 @@ columns! { row in RegionRow<'_>;
     required(threads: Number, Exact) => row.numbers.threads.max,
     /// wall seconds in it, summed over the ranks
     required(time_s: Number, Estimated) => row.numbers.time_s.sum,
-    /// standard error of time_s; null when it is not known
+    /// standard error of time_s; null when it is not known, and time_s the least that it can be
     column(time_error_s: Double, Estimated) => row.numbers.time_error_s,
     /// its part of the wall time of all ranks
     column(share: Double, Estimated) => row.share,

@@ -423,7 +423,7 @@ columns! { (region, all) in (&OpenMpRegion, &OpenMp);
     required(threads: Integer, Exact) => region.threads,
     /// wall seconds in it
     required(time_s: Double, Estimated) => region.time_s,
-    /// standard error of time_s; null when it is not known
+    /// standard error of time_s; null when it is not known, and time_s the least that it can be
     column(time_error_s: Double, Estimated) => region.time_error_s,
     /// seconds of its threads outside of barriers and MPI
     required(work_s: Double, Estimated) => region.work_s,

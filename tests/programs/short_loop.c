@@ -13,7 +13,7 @@
 static int rank, size, flag;
 static double in[64], out[64];
 static int counts[64], places[64];
-static MPI_Request request;
+static MPI_Request request, requests[3];
 
 static void bcast(void) { MPI_Bcast(in, 1, MPI_DOUBLE, 0, WORLD); }
 static void reduce(void) { MPI_Reduce(in, out, 1, MPI_DOUBLE, MPI_SUM, 0, WORLD); }
@@ -33,6 +33,12 @@ static void sendrecv(void)
 }
 static void iprobe(void) { MPI_Iprobe(MPI_ANY_SOURCE, 2, WORLD, &flag, MPI_STATUS_IGNORE); }
 static void test(void) { MPI_Test(&request, &flag, MPI_STATUS_IGNORE); }
+static void testany(void)
+{
+    int index;
+    MPI_Testany(3, requests, &index, &flag, MPI_STATUS_IGNORE);
+}
+static void comm_rank(void) { MPI_Comm_rank(WORLD, &rank); }
 
 static const struct {
     const char *name, *function;
@@ -50,6 +56,8 @@ static const struct {
     {"sendrecv", "MPI_Sendrecv", sendrecv},
     {"iprobe", "MPI_Iprobe", iprobe},
     {"test", "MPI_Test", test},
+    {"testany", "MPI_Testany", testany},
+    {"comm_rank", "MPI_Comm_rank", comm_rank},
 };
 
 int main(int argc, char **argv)
@@ -65,6 +73,8 @@ int main(int argc, char **argv)
         places[other] = other;
     }
     MPI_Irecv(out, 1, MPI_DOUBLE, rank, 3, WORLD, &request);
+    for (int at = 0; at < 3; at++)
+        MPI_Irecv(out + 1 + at, 1, MPI_DOUBLE, rank, 4 + at, WORLD, requests + at);
     for (unsigned at = 0; at < sizeof LOOPS / sizeof *LOOPS; at++) {
         if (strcmp(LOOPS[at].name, name))
             continue;
@@ -76,8 +86,10 @@ int main(int argc, char **argv)
         fprintf(truth, "%s %d %.9f\n", LOOPS[at].function, calls, took);
         fclose(truth);
     }
-    MPI_Send(in, 1, MPI_DOUBLE, rank, 3, WORLD);
+    for (int at = 0; at < 4; at++)
+        MPI_Send(in, 1, MPI_DOUBLE, rank, 3 + at, WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     MPI_Finalize();
     return 0;
 }

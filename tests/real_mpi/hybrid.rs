@@ -135,18 +135,23 @@ fn short_regions_are_counted_and_their_time_is_estimated() {
     let Some(libraries) = llvm() else { return };
     let program = MPICH.openmp_program("hybrid.c", &libraries);
     let is_true = in_some_try(TRIES, || {
-        let settings = [TWO_THREADS, ("GYAN_BUDGET", "0.05%")];
-        let run = Profiled::preloaded(MPICH, 1, &program, &["2000"], &settings);
+        let settings = [TWO_THREADS, ("GYAN_BUDGET", "0.2%")];
+        let run = Profiled::preloaded(MPICH, 1, &program, &["10000"], &settings);
         let found = run.profiles().remove(0).openmp.unwrap();
         let words = run.truth(0).into_iter().find(|words| words[0] == "short").unwrap();
         let of = numbers(&words);
         let region = region_at(&found, &program, of[0]);
-        assert_eq!(region.entries, 2000);
+        assert_eq!(region.entries, 10_000);
         assert!(region.timed > 16 && region.timed < region.entries, "{region:#?}");
-        let error_s = region.time_error_s.expect("an error");
-        assert!(error_s > 0.0, "{region:#?}");
-        let far = (region.time_s - of[2]).abs();
-        assert!(far <= CLOSE * of[2] + 4.0 * error_s, "{of:?} {region:#?}");
+        let (time_s, close_s) = (region.time_s, CLOSE * of[2]);
+        match region.time_error_s {
+            Some(error_s) => {
+                let far_s = (time_s - of[2]).abs();
+                assert!(error_s > 0.0 && far_s <= close_s + 2.0 * error_s, "{of:?} {region:#?}");
+            }
+            // Among others that are busy, a few entries have much of the time.
+            None => assert!((0.3 * of[2]..of[2] + close_s).contains(&time_s), "{of:?} {region:#?}"),
+        }
     });
     assert!(is_true.is_some());
 }

@@ -210,6 +210,28 @@ fn a_loop_of_short_calls_takes_no_longer_than_by_the_clock_of_the_program() {
     }
 }
 
+/// The clock of the program says what they take without gyan, which is not in the way then.
+#[test]
+#[ignore = "measures: scripts/test runs it alone"]
+fn calls_as_short_as_a_reading_of_the_clock_take_at_least_no_more_than_without_gyan() {
+    for mpi in MPIS {
+        for (name, function) in
+            [("testany", "MPI_Testany"), ("iprobe", "MPI_Iprobe"), ("comm_rank", "MPI_Comm_rank")]
+        {
+            let arguments = [name, "1000000"];
+            let file = mpi.program("short_loop");
+            let bare = Profiled::run_file(mpi, 1, &file, &arguments, &[]).succeeded();
+            let took: f64 = bare.truth(0)[0][2].parse().unwrap();
+            let run = Profiled::preloaded(mpi, 1, &file, &arguments, &[]).succeeded();
+            let profile = run.profiles().remove(0);
+            let found = call(&profile, function);
+            assert!(found.count >= 1_000_000 && found.timed < found.count, "{mpi:?} {found:?}");
+            let time = found.time_s.unwrap();
+            assert!(found.time_error_s.is_some() || time <= took, "{mpi:?} {found:?} in {took}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn eight_threads_are_counted_exactly_and_timed_within_the_budget() {

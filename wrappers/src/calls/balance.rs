@@ -110,7 +110,7 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
                     let error = error.map(|error| libm::hypot(error, unresolved) + off);
                     Estimate { total, error }
                 }
-                None => Estimate { total: within(times.at_least()), error: None },
+                None => times.at_least(*count, *max),
             }
         } else {
             Estimate { total: times.sum, error: Some(0.0) }

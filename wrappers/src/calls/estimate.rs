@@ -200,15 +200,25 @@ impl Times {
             let error = libm::hypot(error, unresolved(self.total, count));
             return Estimate { total: within(self.total), error: Some(error) };
         }
-        let total = within(self.at_least());
+        let at_least = self.at_least(count, longest);
         let error = (self.unseen < LITTLE * elapsed).then_some(0.5 * self.unseen);
-        Estimate { total, error }
+        Estimate { error, ..at_least }
     }
 
-    /// What the calls took at least, if the timed ones are like the others, and none is far longer.
-    pub(crate) fn at_least(&self) -> f64 {
+    /// What `count` calls took at least, of which the longest timed one took `longest`: if the timed ones are like the others, and
+    /// none is far longer.
+    pub(crate) fn at_least(&self, count: u64, longest: f64) -> Estimate {
+        let total = self.at_least_but(clock::unforeseen(), count).max(longest);
+        let most = self.sum + self.untimed_at_most(count, longest);
+        Estimate { total: total.min(most), error: None }
+    }
+
+    /// The same where each timed call may have taken `off` ticks longer than the others.
+    fn at_least_but(&self, off: f64, count: u64) -> f64 {
         let (regular, variance) = self.regular();
-        (regular - 2.0 * variance.sqrt()).max(self.total - 2.0 * self.variance.sqrt())
+        let total = (regular - 2.0 * variance.sqrt()).max(self.total - 2.0 * self.variance.sqrt());
+        let timed = self.sum - off * self.timed as f64;
+        (total - off * count as f64).max(timed).max(0.0)
     }
 
     /// The `total` for `count` calls that is closest to this one and contradicts nothing that was seen.
@@ -240,7 +250,6 @@ impl Times {
     }
 
     /// The plain estimate, without bounds.
-    #[cfg(test)]
     pub(crate) fn total(&self) -> f64 {
         self.total
     }
@@ -304,7 +313,7 @@ impl Stratum {
 }
 
 impl Timing {
-    pub(crate) fn new() -> Timing {
+    pub(crate) const fn new() -> Timing {
         Timing {
             timed: Counter::new(0),
             sum: Gauge::new(0.0),
@@ -560,9 +569,14 @@ impl Timing {
         }
     }
 
+    /// The longest since [`take_max`](Self::take_max).
+    pub(crate) fn max(&self) -> f64 {
+        self.max.get()
+    }
+
     /// The longest since the last time this was asked.
     pub(crate) fn take_max(&self) -> f64 {
-        let max = self.max.get();
+        let max = self.max();
         self.max.set(0.0);
         max
     }
@@ -628,6 +642,16 @@ mod tests {
         // 1,000 calls of 100 ticks, and of 4, with a clock that is off by 5.
         assert!((unresolved_by(5.0, 100_000.0, 1000) - 5000.0).abs() < 1e-9);
         assert!((unresolved_by(5.0, 4000.0, 1000) - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_short_calls_took_at_least_is_without_what_timing_them_takes() {
+        let times = Times { timed: 10, sum: 400.0, total: 4000.0, unseen: 1e9, ..Times::default() };
+        // 100 calls of 40 ticks, of which 10 were timed.
+        for (off, at_least) in [(0.0, 4000.0), (30.0, 1000.0), (38.0, 200.0), (50.0, 0.0)] {
+            let found = times.at_least_but(off, 100);
+            assert!((found - at_least).abs() < 1e-9, "{off}: {found}");
+        }
     }
 
     #[test]

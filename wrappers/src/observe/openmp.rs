@@ -1,23 +1,25 @@
 //! How is the time of OpenMP threads spent? What the runtime's callbacks tell of parallel regions: work, barriers, MPI.
 //!
-//! Every entry of a region is counted, and as many are timed as the budget allows. A timed entry also stands for those before it
-//! that were not. Each thread writes into a slot of its own; the thread that began the region reads the slots of its team after
+//! Every entry of a region is counted, and as many are timed as the budget allows: chosen and estimated as calls of MPI are, by
+//! [`estimate`](crate::calls::estimate). Each thread writes into a slot of its own; the thread that began the region reads the slots of its team after
 //! the barrier at the end, by which the runtime orders both. Only the outermost regions count: what runs in a team inside of one
 //! is work of the thread that began it. A thread that begins outermost regions has one team, which it uses for all of them.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use gyan_results::{OpenMp, OpenMpRegion, sort_by};
 
 use crate::calls::addresses::Map;
 use crate::calls::budget::budget;
+use crate::calls::estimate::{Estimate, NEGLIGIBLE, Timing, WORTH_TELLING};
 use crate::calls::sites::Places;
 use crate::sys::alloc;
 use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
+use crate::sys::locks::held;
 use crate::sys::resources::openmp_runtimes;
 use crate::sys::tls::thread_cells;
 
@@ -31,6 +33,8 @@ const SLOTS_AT_MOST: usize = 1024;
 const CHUNK: usize = 64;
 /// The first entries of each region are timed.
 const TIMED_AT_FIRST: u64 = 16;
+/// How long a thread waits for its processor when another one gets it: a turn of the kernel's scheduler.
+const TURN_S: f64 = 4e-3;
 /// Timing an entry costs each thread as much as so many readings of the clock: four, and what is done with them.
 const READINGS: f64 = 8.0;
 /// A region that is not outermost, or that began before MPI did.
@@ -69,33 +73,33 @@ thread_cells! {
 struct Region {
     address: Counter,
     entries: Counter,
-    timed: Counter,
-    /// How many entries come before the next one that is timed, and how many came since the last one.
+    /// How many entries come before the next one that is timed.
     left: Counter,
-    since: Counter,
-    /// For how many entries those that were timed stand.
-    covered: Counter,
     threads: Counter,
-    /// Ticks, each multiplied by the entries that its own stands for. Work may be negative where time in MPI is an estimate.
-    time: Counter,
+    timing: Timing,
+    /// Ticks of the timed entries, each multiplied by how many entries its own stands for.
+    time: Gauge,
     /// Of `time`, where the first thread began the region.
-    of_first: Counter,
-    work: Counter,
-    most_work: Counter,
-    waited: Counter,
-    in_mpi: Counter,
-    /// Ticks of the timed entries themselves, their squares, and by how much the variance of one is multiplied in `time`.
-    ticks: Gauge,
-    squares: Gauge,
-    variances: Gauge,
+    of_first: Gauge,
+    parts: Parts,
+    /// Several threads may begin it.
+    adding: Mutex<()>,
     random: Counter,
+}
+
+/// Ticks of the threads of a region. Work may be negative where time in MPI is an estimate.
+struct Parts {
+    work: Gauge,
+    most_work: Gauge,
+    waited: Gauge,
+    in_mpi: Gauge,
 }
 
 /// The threads of the region that one thread has begun.
 struct Team {
     region: Counter,
     /// How many entries this one stands for; 0 when it is not timed.
-    weight: Counter,
+    weight: Gauge,
     begun: Counter,
     size: Counter,
     slots: [Later<[ThreadPart; CHUNK]>; SLOTS_AT_MOST / CHUNK],
@@ -113,113 +117,130 @@ struct ThreadPart {
     in_mpi: Counter,
 }
 
+impl Parts {
+    const fn new() -> Parts {
+        Parts {
+            work: Gauge::new(0.0),
+            most_work: Gauge::new(0.0),
+            waited: Gauge::new(0.0),
+            in_mpi: Gauge::new(0.0),
+        }
+    }
+
+    /// Adds these, multiplied by `weight`.
+    fn add(&self, weight: f64, of: &Parts) {
+        self.work.add(weight * of.work.get());
+        self.most_work.add(weight * of.most_work.get());
+        self.waited.add(weight * of.waited.get());
+        self.in_mpi.add(weight * of.in_mpi.get());
+    }
+}
+
 impl Region {
     const fn new() -> Region {
         Region {
             address: Counter::new(0),
             entries: Counter::new(0),
-            timed: Counter::new(0),
             left: Counter::new(0),
-            since: Counter::new(0),
-            covered: Counter::new(0),
             threads: Counter::new(0),
-            time: Counter::new(0),
-            of_first: Counter::new(0),
-            work: Counter::new(0),
-            most_work: Counter::new(0),
-            waited: Counter::new(0),
-            in_mpi: Counter::new(0),
-            ticks: Gauge::new(0.0),
-            squares: Gauge::new(0.0),
-            variances: Gauge::new(0.0),
+            timing: Timing::new(),
+            time: Gauge::new(0.0),
+            of_first: Gauge::new(0.0),
+            parts: Parts::new(),
+            adding: Mutex::new(()),
             random: Counter::new(0),
         }
     }
 
     /// Counts an entry. Returns how many it stands for; 0 when it is not timed.
-    fn enter(&self) -> u64 {
+    fn enter(&self) -> f64 {
         self.entries.add_shared(1);
         if let Some(left) = self.left.get().checked_sub(1) {
             self.left.set(left);
-            self.since.add(1);
-            return 0;
+            return 0.0;
         }
-        let since = self.since.get();
-        self.since.set(0);
-        since + 1
+        // The entry after it is timed.
+        if self.timing.warms_up() {
+            return 0.0;
+        }
+        self.timing.weight()
     }
 
-    /// An entry that stands for `weight` took `ticks`.
-    fn add(&self, weight: u64, ticks: u64, threads: u64) {
-        self.threads.raise(threads);
-        self.timed.add_shared(1);
-        self.covered.add_shared(weight);
-        self.time.add_shared(weight.wrapping_mul(ticks));
+    /// An entry that stands for `weight` took `ticks`, and its threads `parts` of it.
+    fn add(&self, weight: f64, ticks: u64, parts: &Parts) {
+        let cost = READINGS * clock::reading();
+        self.add_within(budget().for_regions(), cost, weight, ticks, parts);
+    }
+
+    /// The same where timing an entry costs `cost` ticks, and may take this share of the time of the entries.
+    fn add_within(&self, share: f64, cost: f64, weight: f64, ticks: u64, parts: &Parts) {
+        let _adding = held(&self.adding);
+        let (entries, ticks) = (self.entries.get(), ticks as f64);
+        self.timing.take_as(weight, entries, ticks, clock::ns_per_tick());
+        self.time.add(weight * ticks);
         if here().is_first.get() {
-            self.of_first.add_shared(weight.wrapping_mul(ticks));
+            self.of_first.add(weight * ticks);
         }
-        let (ticks, others) = (ticks as f64, weight.saturating_sub(1) as f64);
-        self.ticks.add(ticks);
-        self.squares.add(ticks * ticks);
-        self.variances.add((others + 1.0) * others);
-        self.draw();
+        self.parts.add(weight, parts);
+        self.draw(share, cost, entries);
     }
 
     /// Chooses the next entry to time: what that costs is a part of the budget of the time of those before it.
-    fn draw(&self) {
-        let timed = self.timed.get();
-        let share = budget().for_regions();
-        if timed < TIMED_AT_FIRST || share.is_infinite() {
+    fn draw(&self, share: f64, cost: f64, entries: u64) {
+        if self.timing.timed() < TIMED_AT_FIRST || share.is_infinite() {
             return;
         }
-        let mean = self.ticks.get() / timed as f64;
-        let others = READINGS * clock::reading() / (share * mean).max(1e-9) - 1.0;
-        if others > 0.0 {
-            let seed = match self.random.get() {
-                0 => clock::now(),
-                seed => seed,
-            };
-            let mut random = fastrand::Rng::with_seed(seed);
-            self.left.set(clock::whole((2.0 * others * random.f64()).round()));
-            self.random.set(random.get_seed());
+        let seed = match self.random.get() {
+            0 => clock::now(),
+            seed => seed,
+        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let probability = share * self.timing.mean(entries) / cost.max(1.0);
+        let next = self.timing.allot(probability, entries, random.f64());
+        self.left.set(next - entries);
+        self.random.set(random.get_seed());
+    }
+
+    /// Ticks of all entries, in a run of `elapsed` ticks. What may take as long as the longest timed entry, or a turn of another
+    /// process, may also come so rarely that no timed entry shows it: once in the time of all of them.
+    fn known(&self, elapsed: f64) -> Estimate {
+        let (entries, longest) = (self.entries.get(), self.timing.max());
+        let times = self.timing.times(entries, elapsed);
+        let known = times.known(entries, longest, elapsed);
+        if known.error.is_some_and(|error| error <= 0.0) {
+            return known;
+        }
+        let total = times.within(times.total(), entries, longest);
+        let others = total - times.sum;
+        let few = (others < NEGLIGIBLE * times.sum).then_some(others);
+        let hidden = longest.max(clock::ticks(TURN_S)) * others / times.sum;
+        let error = known.error.or(few).map(|error| libm::hypot(error, hidden));
+        match error.filter(|error| *error <= WORTH_TELLING * total) {
+            None => times.at_least(entries, longest),
+            error => Estimate { total, error },
         }
     }
 
-    /// Seconds of all entries, of these ticks of those that are covered: the others are like them.
-    fn seconds(&self, ticks: &Counter) -> f64 {
-        let scale = self.entries.get() as f64 / self.covered.get().max(1) as f64;
-        clock::seconds(ticks.get().cast_signed() as f64 * scale)
-    }
-
-    /// The region as a profile has it, provided that an entry was timed.
-    fn described(&self, place: Option<usize>) -> OpenMpRegion {
-        let [entries, timed, covered] =
-            [&self.entries, &self.timed, &self.covered].map(Counter::get);
-        let seconds = |ticks| self.seconds(ticks);
-        OpenMpRegion {
+    /// The region as a profile has it, provided that an entry was timed; and seconds in it of those that the first thread began.
+    fn described(&self, place: Option<usize>, elapsed: f64) -> (OpenMpRegion, f64) {
+        let known = self.known(elapsed);
+        // The timed entries say how the time is divided.
+        let scale = known.total / self.time.get().max(1.0);
+        let seconds = |ticks: &Gauge| clock::seconds(ticks.get() * scale);
+        let Parts { work, most_work, waited, in_mpi } = &self.parts;
+        let region = OpenMpRegion {
             place,
-            entries,
-            timed,
+            entries: self.entries.get(),
+            timed: self.timing.timed(),
             threads: self.threads.get(),
-            time_s: seconds(&self.time),
-            time_error_s: self.error(entries.saturating_sub(covered)).map(clock::seconds),
-            work_s: seconds(&self.work).max(0.0),
-            most_work_s: seconds(&self.most_work).max(0.0),
-            barrier_s: seconds(&self.waited),
-            in_mpi_s: seconds(&self.in_mpi),
-        }
-    }
-
-    /// The standard error of the ticks of all entries, of which `rest` came after the last that was timed.
-    fn error(&self, rest: u64) -> Option<f64> {
-        let (number, rest) = (self.timed.get() as f64, rest as f64);
-        let weights = self.variances.get() + rest + rest * rest / number;
-        if weights == 0.0 {
-            return Some(0.0);
-        }
-        let sum = self.ticks.get();
-        let variance = (self.squares.get() - sum * sum / number) / (number - 1.0);
-        (number > 1.0).then(|| (variance.max(0.0) * weights).sqrt())
+            time_s: clock::seconds(known.total),
+            time_error_s: known.error.map(clock::seconds),
+            work_s: seconds(work).max(0.0),
+            most_work_s: seconds(most_work).max(0.0),
+            barrier_s: seconds(waited),
+            in_mpi_s: seconds(in_mpi),
+        };
+        (region, seconds(&self.of_first))
     }
 }
 
@@ -241,7 +262,7 @@ impl Team {
     fn new() -> Team {
         Team {
             region: Counter::new(0),
-            weight: Counter::new(0),
+            weight: Gauge::new(0.0),
             begun: Counter::new(0),
             size: Counter::new(1),
             slots: [const { Later::new() }; SLOTS_AT_MOST / CHUNK],
@@ -279,7 +300,7 @@ impl Team {
     fn ends(&self, now: u64) {
         let (weight, size) = (self.weight.get(), self.size.get());
         let row = usize::try_from(self.region.get()).unwrap_or(REGIONS_AT_MOST);
-        let Some(region) = REGIONS.get(row).filter(|_| weight > 0) else { return };
+        let Some(region) = REGIONS.get(row) else { return };
         let (mut work, mut most_work, mut waited, mut in_mpi) = (0u64, 0, 0u64, 0u64);
         let slots = (0..usize::try_from(size).unwrap_or(0)).map_while(|index| self.slot(index));
         for slot in slots {
@@ -291,16 +312,14 @@ impl Team {
             waited = waited.wrapping_add(waits);
             in_mpi = in_mpi.wrapping_add(slot.in_mpi.get());
         }
-        let sums = [
-            (&region.work, work),
-            (&region.most_work, most_work.cast_unsigned()),
-            (&region.waited, waited),
-            (&region.in_mpi, in_mpi),
-        ];
-        for (sum, ticks) in sums {
-            sum.add_shared(weight.wrapping_mul(ticks));
-        }
-        region.add(weight, now.saturating_sub(self.begun.get()), size);
+        let parts = Parts {
+            work: Gauge::new(work.cast_signed() as f64),
+            most_work: Gauge::new(most_work as f64),
+            waited: Gauge::new(waited as f64),
+            in_mpi: Gauge::new(in_mpi as f64),
+        };
+        region.threads.raise(size);
+        region.add(weight, now.saturating_sub(self.begun.get()), &parts);
         budget().spent(clock::whole(size as f64 * READINGS * clock::reading()));
     }
 }
@@ -364,10 +383,10 @@ pub(crate) fn region_begins(address: usize) -> u64 {
     let Some(number) = Team::of_thread() else { return INNER };
     let Some(team) = Team::numbered(number) else { return INNER };
     let row = region_at(address as u64);
-    let weight = REGIONS.get(row).map_or(0, Region::enter);
+    let weight = REGIONS.get(row).map_or(0.0, Region::enter);
     team.region.set(row as u64);
     team.weight.set(weight);
-    if weight > 0 {
+    if weight > 0.0 {
         team.begun.set(clock::now());
     }
     number
@@ -377,7 +396,7 @@ pub(crate) fn region_begins(address: usize) -> u64 {
 pub(crate) fn region_ends(region: u64) {
     if let Some(team) = Team::numbered(region) {
         here().slot.set(None);
-        if team.weight.get() > 0 {
+        if team.weight.get() > 0.0 {
             team.ends(clock::now());
         }
     }
@@ -397,7 +416,7 @@ pub(crate) fn part_begins(region: u64, size: u32, index: u32) -> u64 {
         THREADS.raise(size.into());
     }
     let slot = usize::try_from(index).ok().and_then(|index| team.slot(index));
-    let is_timed = team.weight.get() > 0;
+    let is_timed = team.weight.get() > 0.0;
     here.slot.set(slot);
     here.is_timed.set(is_timed);
     if let Some(slot) = slot.filter(|_| is_timed) {
@@ -470,15 +489,18 @@ pub(crate) fn in_mpi(ticks: f64, weight: f64) {
 pub(crate) fn described(elapsed_s: f64, in_mpi: f64) -> Option<OpenMp> {
     let runtime = RUNTIME.get()?.clone();
     let mut places = Places::new(Map::now());
-    let timed = REGIONS.iter().filter(|region| region.timed.get() > 0);
+    let timed = REGIONS.iter().filter(|region| region.timing.timed() > 0);
+    let mut in_regions_s = 0.0;
     let mut regions: Vec<OpenMpRegion> = timed
         .map(|region| {
             let address = usize::try_from(region.address.get()).ok().filter(|at| *at != 0);
-            region.described(address.map(|address| places.at(address)))
+            let place = address.map(|address| places.at(address));
+            let (region, of_first_s) = region.described(place, clock::ticks(elapsed_s));
+            in_regions_s += of_first_s;
+            region
         })
         .collect();
     sort_by(&mut regions, |one, other| other.time_s.total_cmp(&one.time_s));
-    let in_regions_s: f64 = REGIONS.iter().map(|region| region.seconds(&region.of_first)).sum();
     let serial_in_mpi_s = clock::seconds((in_mpi - NOT_SERIAL.get() as f64).max(0.0));
     let (addresses, load_map) = places.into_used();
     Some(OpenMp {
@@ -591,23 +613,133 @@ mod tests {
         assert_eq!(lines, "1 threads, [6000.0, 3000.0]\n1 1 [1000.0, 1000.0, 1000.0, 0.0, 0.0]\n");
     }
 
-    #[test]
-    fn an_entry_that_is_timed_stands_for_those_before_it_and_the_last_for_those_after_it() {
-        let region = Region::new();
-        let mut covered = 0;
-        for left in [0, 3, 9] {
-            region.left.set(left);
-            let weights = (0..=left).map(|_| region.enter()).collect::<Vec<_>>();
-            assert_eq!(weights.iter().sum::<u64>(), left + 1);
-            covered += weights[usize::try_from(left).unwrap()];
-            region.add(left + 1, 100, 2);
+    /// How long the entries of a region take, in seconds.
+    #[derive(Clone, Copy, Debug)]
+    enum RegionTimes {
+        Constant,
+        /// In this part of the entries a thread loses its processor for some ms; the others take so long.
+        Interrupted(f64, f64),
+        /// The variance is infinite (Pareto, with an index of 2).
+        HeavyTailed,
+        Bursty,
+        Drifting,
+        Wandering,
+    }
+
+    impl RegionTimes {
+        fn durations(self, entries: u64, seed: u64) -> impl Iterator<Item = f64> {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut burst, mut log) = (0_u32, 0.0);
+            (0..entries).map(move |entry| {
+                let number = random.f64();
+                match self {
+                    RegionTimes::Constant => 150e-6,
+                    RegionTimes::Interrupted(part, _) if number < part => {
+                        4e-3 + 2e-3 * random.f64()
+                    }
+                    RegionTimes::Interrupted(_, short) => short,
+                    RegionTimes::HeavyTailed => 20e-6 / (1.0 - number).sqrt(),
+                    RegionTimes::Bursty => {
+                        burst = if number < 5e-4 { 30 } else { burst.saturating_sub(1) };
+                        if burst > 0 { 4e-3 } else { 50e-6 }
+                    }
+                    RegionTimes::Drifting => 20e-6 + 200e-6 * entry as f64 / entries as f64,
+                    RegionTimes::Wandering => {
+                        log = 0.9 * log + number - 0.5;
+                        30e-6 * libm::exp(2.0 * log)
+                    }
+                }
+            })
         }
-        region.left.set(100);
-        assert!((0..15).all(|_| region.enter() == 0));
-        let found = region.described(None);
-        assert_eq!((found.entries, found.timed, covered), (30, 3, 15));
-        assert!((clock::ticks(found.time_s) / 100.0 - 30.0).abs() < 0.5);
-        assert_eq!(found.time_error_s, Some(0.0), "all took as long");
+    }
+
+    /// Many runs of a region, where timing may take a share of the time in it.
+    #[derive(Debug, Default)]
+    struct RegionTrial {
+        /// The mean of estimates over the truth, less 1, and its standard error.
+        bias: f64,
+        bias_error: f64,
+        /// How many had an error, and how many were true.
+        told: u64,
+        right: u64,
+    }
+
+    fn trial(times: RegionTimes, entries: u64, share: f64) -> RegionTrial {
+        /// Timing an entry takes so many ticks.
+        const COST: f64 = 160.0;
+        let (mut trial, mut squares) = (RegionTrial::default(), 0.0);
+        for seed in 1..=RUNS {
+            let region = Region::new();
+            region.random.set(seed);
+            let mut truth = 0.0;
+            for seconds in times.durations(entries, !seed) {
+                let ticks = clock::whole(clock::ticks(seconds));
+                truth += ticks as f64;
+                let weight = region.enter();
+                if weight > 0.0 {
+                    region.add_within(share, COST, weight, ticks, &Parts::new());
+                }
+            }
+            let known = region.known(truth);
+            let off = region.timing.times(entries, truth).total() / truth - 1.0;
+            trial.bias += off / RUNS as f64;
+            squares += off * off / RUNS as f64;
+            trial.told += u64::from(known.error.is_some());
+            trial.right += u64::from(match known.error {
+                Some(error) => (known.total - truth).abs() <= 2.0 * error + 1e-3 * truth,
+                None => known.total <= truth * 1.001,
+            });
+        }
+        trial.bias_error = (squares / RUNS as f64).sqrt();
+        trial
+    }
+
+    const RUNS: u64 = 1000;
+
+    #[test]
+    fn simulated_regions_have_no_bias_and_what_is_said_of_them_is_true() {
+        let all = [
+            RegionTimes::Constant,
+            RegionTimes::Interrupted(0.01, 150e-6),
+            RegionTimes::Interrupted(0.002, 150e-6),
+            RegionTimes::HeavyTailed,
+            RegionTimes::Bursty,
+            RegionTimes::Drifting,
+            RegionTimes::Wandering,
+        ];
+        let mut trials: Vec<(RegionTimes, u64, f64)> =
+            all.into_iter().flat_map(|of| [(of, 2000, 9e-5), (of, 8000, 1e-3)]).collect();
+        // A sample of 3,000 entries has hardly ever one of those that are interrupted.
+        trials.push((RegionTimes::Interrupted(1e-4, 5e-6), 20_000, 5e-3));
+        for (times, entries, share) in trials {
+            let found = trial(times, entries, share);
+            let about = format!("{times:?} {entries} {share}: {found:?}");
+            assert!(found.bias.abs() < f64::max(0.01, 4.0 * found.bias_error), "{about}");
+            assert!(found.right >= RUNS * 9 / 10, "{about}");
+        }
+    }
+
+    #[test]
+    fn an_entry_stands_for_as_many_as_its_chance_says_and_the_last_ones_are_like_those_before() {
+        let region = Region::new();
+        region.random.set(1);
+        let mut random = fastrand::Rng::with_seed(1);
+        let parts = Parts::new();
+        parts.work.set(150e3);
+        for _ in 0..50_000 {
+            let weight = region.enter();
+            if weight > 0.0 {
+                let ticks = 50_000 + random.u64(..100_000);
+                region.add_within(0.1, 40e3, weight, ticks, &parts);
+            }
+        }
+        let (found, _) = region.described(None, 1e12);
+        assert!(found.timed > 2500 && found.timed < 25_000, "{found:?}");
+        let error = clock::ticks(found.time_error_s.unwrap_or_default());
+        let far = (clock::ticks(found.time_s) - 100e3 * 50_000.0).abs();
+        assert!(far < 2.0 * error, "{far} {found:?}");
+        let per_entry = clock::ticks(found.work_s) / clock::ticks(found.time_s);
+        assert!((per_entry - 1.5).abs() < 0.03, "{found:?}");
     }
 
     #[test]
