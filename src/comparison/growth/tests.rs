@@ -154,3 +154,17 @@ fn the_curve_goes_from_the_smallest_size_to_the_target() {
     let sizes: Vec<f64> = fit.curve.iter().map(|at| at.size).collect();
     assert_eq!(sizes, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 200.0]);
 }
+
+#[test]
+fn the_terms_are_those_of_extra_p_and_what_is_divided_among_ranks() {
+    let twelfths = |logarithms| {
+        let those = terms().filter(|term| term.logarithms == logarithms);
+        let mut twelfths: Vec<f64> = those.map(|term| (12.0 * term.exponent).round()).collect();
+        twelfths.sort_by(f64::total_cmp);
+        twelfths.into_iter().map(|number| format!("{number}")).collect::<Vec<_>>().join(" ")
+    };
+    let negative = "-24 -12 -9 -8 -6 -4 -3";
+    let positive = "3 4 6 8 9 12 15 16 18 20 21 24 28 30 32 36";
+    assert_eq!(twelfths(0), format!("{negative} {positive}"));
+    assert_eq!([twelfths(1), twelfths(2)], ["0 3 4 6 8 12 18 24 36"; 2]);
+}

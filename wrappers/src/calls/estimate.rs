@@ -782,7 +782,7 @@ mod tests {
     /// Of 10 calls, four are timed: of the last two, one stands for 4 calls and one, which is an outlier, for 2.
     fn four_of_ten() -> (Timing, [u64; 4]) {
         let timing = Timing::new();
-        let took = |weight, call, ticks| timing.take_as(weight, call, ticks, 1.0);
+        let took = |weight, call, ticks| timing.take_as(weight, call, ticks, 4.0);
         let counted =
             [took(1.0, 1, 10.0), took(1.0, 2, 14.0), took(4.0, 6, 8.0), took(2.0, 8, 1000.0)];
         (timing, counted)
@@ -828,7 +828,8 @@ mod tests {
         close(&[timing.mean(0)], &[1032.0]);
         assert_eq!(timing.timed(), 4);
         let bars = timing.histogram(16);
-        close(&[bars[4], bars[10], bars.iter().sum()], &[12.0, 4.0, 16.0]);
+        // From 32 ns and from 2048 ns on, at 4 ns a tick.
+        close(&[bars[6], bars[12], bars.iter().sum()], &[12.0, 4.0, 16.0]);
         assert_eq!((timing.take_max(), timing.take_max()), (1000.0, 0.0));
         close(&[Timing::new().histogram(3).iter().sum()], &[0.0]);
     }
