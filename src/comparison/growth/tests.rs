@@ -168,3 +168,11 @@ fn the_terms_are_those_of_extra_p_and_what_is_divided_among_ranks() {
     assert_eq!(twelfths(0), format!("{negative} {positive}"));
     assert_eq!([twelfths(1), twelfths(2)], ["0 3 4 6 8 12 18 24 36"; 2]);
 }
+
+#[test]
+fn a_term_that_is_the_same_at_every_point_fits_nothing_however_its_sums_are_rounded() {
+    for size in (1_000_001..1_000_101).map(f64::from) {
+        let points = [(size, 3.0), (size, 7.0), (size, 11.0)];
+        assert!(Law::fitted(&points, Some(term(3.0, 0))).is_none(), "{size}");
+    }
+}
