@@ -129,8 +129,8 @@ mod tests {
                 lines.iter().flat_map(|line| render::wrapped(&render::text(line))).collect();
             let file = docs(&format!("findings/{id}.md"));
             let page = fs::read_to_string(&file).unwrap();
-            let (before, rest) = page.split_once("\n```text\n").unwrap();
-            let (_, after) = rest.split_once("\n```\n").unwrap();
+            let (before, rest) = page.split_once("\n```text\n").expect("a block of text");
+            let (_, after) = rest.split_once("```\n").expect("its end");
             is_in(&file, &format!("{before}\n```text\n{}\n```\n{after}", lines.join("\n")));
         }
     }
