@@ -13,8 +13,11 @@ enum As {
 }
 use As::{Count, Ratio, Seconds};
 
+type FunctionNumber = (&'static str, As, fn(&Summary, &str) -> Option<f64>);
+type RunNumber = (&'static str, As, fn(&Summary) -> Option<f64>);
+
 /// Numbers of a function, which the name of a witness has at its end: "calls of `MPI_Send`".
-const OF_FUNCTIONS: &[(&str, As, fn(&Summary, &str) -> Option<f64>)] = &[
+const OF_FUNCTIONS: &[FunctionNumber] = &[
     ("calls of", Count, calls),
     ("time in", Seconds, time),
     ("longest", Seconds, longest),
@@ -22,7 +25,7 @@ const OF_FUNCTIONS: &[(&str, As, fn(&Summary, &str) -> Option<f64>)] = &[
 ];
 
 /// Numbers of a run. Counts are the same in every run and on every machine; the others are only written down.
-const OF_RUNS: &[(&str, As, fn(&Summary) -> Option<f64>)] = &[
+const OF_RUNS: &[RunNumber] = &[
     ("wait for a processor, all ranks", Seconds, wait_for_processors),
     ("processors that a rank used", Ratio, |summary| {
         Some(summary.resources.as_ref()?.processors_used.as_ref()?.avg)
