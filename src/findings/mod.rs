@@ -79,7 +79,7 @@ const MUCH_LOAD: f64 = 0.2;
 pub(crate) fn find(summary: &Summary, queues: &[QueueRow], places: &CallPlaces) -> Answers {
     let mut run = RunFacts::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
-    for rule in RULES {
+    for rule in RULES.iter() {
         for found in (rule.look)(&run) {
             judge(&mut run, rule, found, &mut findings);
         }

@@ -1,7 +1,8 @@
 //! Runs whose truth is known because it is what they are made of, reduced as real profiles are.
 
-mod network;
 mod openmp;
+
+use std::collections::BTreeSet;
 
 use gyan_results::{
     Fidelity, Finding, LastRank, MessageWaitingSummary, RankProfile, Reduction, Summary,
@@ -9,12 +10,13 @@ use gyan_results::{
 };
 use serde_json::{Value, json};
 
+use super::rules::RULES;
 use super::{Answers, CallPlaces, find};
 
 const LIBRARY: &str = "Open MPI v4.1.4, package: x";
 
 /// A function that a rank called so many times, for so many seconds.
-fn call(name: &str, count: u64, time_s: f64) -> Value {
+pub(super) fn call(name: &str, count: u64, time_s: f64) -> Value {
     let longest_s = time_s / count.max(1) as f64;
     json!({
         "name": name, "count": count, "timed": count, "time_s": time_s, "time_error_s": 0.0, "time_max_s": longest_s,
@@ -22,13 +24,13 @@ fn call(name: &str, count: u64, time_s: f64) -> Value {
 }
 
 /// The same with its field.
-fn with(mut whole: Value, field: &str, value: Value) -> Value {
+pub(super) fn with(mut whole: Value, field: &str, value: Value) -> Value {
     whole[field] = value;
     whole
 }
 
 /// Calls that all moved as many bytes.
-fn sized(call: Value, bytes: u64) -> Value {
+pub(super) fn sized(call: Value, bytes: u64) -> Value {
     let number = call["count"].as_u64().unwrap();
     let bar = (u64::BITS - bytes.leading_zeros()) as usize;
     let bars = |value: u64| -> Vec<u64> {
@@ -41,7 +43,7 @@ fn sized(call: Value, bytes: u64) -> Value {
 }
 
 /// A profile of a rank that ran so long and called these functions.
-fn rank(rank: u32, size: u32, elapsed_s: f64, calls: &[Value]) -> Value {
+pub(super) fn rank(rank: u32, size: u32, elapsed_s: f64, calls: &[Value]) -> Value {
     let of_calls = |field: &str| calls.iter().map(|call| call[field].as_f64()).sum::<Option<f64>>();
     let in_mpi_s: f64 = calls.iter().filter_map(|call| call["time_s"].as_f64()).sum();
     json!({
@@ -79,7 +81,7 @@ fn reduced(ranks: &[Value]) -> Summary {
 
 /// The findings of a run, which never claim more than the run.
 #[track_caller]
-fn found(ranks: &[Value]) -> Vec<Finding> {
+pub(super) fn found(ranks: &[Value]) -> Vec<Finding> {
     found_in(&reduced(ranks))
 }
 
@@ -99,13 +101,13 @@ fn ids(findings: &[Finding]) -> Vec<&str> {
 }
 
 #[track_caller]
-fn one<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
+pub(super) fn one<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
     let one = findings.iter().find(|finding| finding.id == id);
     one.unwrap_or_else(|| panic!("no {id} in {findings:#?}"))
 }
 
 #[track_caller]
-fn close(value: Option<f64>, expected: f64) {
+pub(super) fn close(value: Option<f64>, expected: f64) {
     let value = value.unwrap();
     assert!((value - expected).abs() <= 0.01 * expected, "{value} for {expected}");
 }
@@ -613,4 +615,11 @@ fn a_rank_with_fewer_cycles_a_second_is_found() {
     let mut ranks = counted([at(26_000_000_000), at(20_000_000_000)]);
     ranks[1]["resources"]["system_s"] = json!(3.0);
     assert!(!ids(&found(&ranks)).contains(&"different-clocks"));
+}
+
+#[test]
+fn each_rule_has_a_place_and_a_name_of_its_own() {
+    assert!(RULES.is_sorted_by(|one, next| one.place < next.place));
+    let names: BTreeSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(names.len(), RULES.len());
 }

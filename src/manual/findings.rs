@@ -96,8 +96,10 @@ mod tests {
             "As gyan prints it",
             "Sources",
         ];
-        for Rule { id, acts, witness, .. } in RULES {
-            let page = fs::read_to_string(docs(&format!("findings/{id}.md"))).unwrap_or_default();
+        for Rule { id, acts, witness, .. } in RULES.iter() {
+            let file = docs(&format!("findings/{id}.md"));
+            let page = fs::read_to_string(&file)
+                .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             assert!(page.starts_with("# ") && page.contains(&format!("\n\n`{id}`\n")), "{id}");
             let headings: Vec<&str> =
                 page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
@@ -117,15 +119,18 @@ mod tests {
     #[test]
     fn each_page_shows_what_gyan_prints_of_an_example() {
         let examples: Vec<Finding> = serde_json::from_str(EXAMPLES).unwrap();
-        for Rule { id, .. } in RULES {
+        for Rule { id, .. } in RULES.iter() {
             let example = examples.iter().find(|finding| finding.id == *id);
-            let lines = parts::in_short(1, example.unwrap_or_else(|| panic!("{id}")), "DIR");
+            let example = example.unwrap_or_else(|| {
+                panic!("no example of {id}: BLESS=1 RULE={id} cargo test --test real_mpi -- --ignored the_rule_of_the_environment")
+            });
+            let lines = parts::in_short(1, example, "DIR");
             let lines: Vec<String> =
                 lines.iter().flat_map(|line| render::wrapped(&render::text(line))).collect();
             let file = docs(&format!("findings/{id}.md"));
             let page = fs::read_to_string(&file).unwrap();
-            let (before, rest) = page.split_once("\n```text\n").unwrap();
-            let (_, after) = rest.split_once("\n```\n").unwrap();
+            let (before, rest) = page.split_once("\n```text\n").expect("a block of text");
+            let (_, after) = rest.split_once("```\n").expect("its end");
             is_in(&file, &format!("{before}\n```text\n{}\n```\n{after}", lines.join("\n")));
         }
     }
@@ -151,7 +156,7 @@ mod tests {
     fn the_chapter_about_findings_lists_them() {
         let written = fs::read_to_string(docs("findings.md")).unwrap_or_default();
         let mut text = HEAD.to_owned();
-        for rule in RULES {
+        for rule in RULES.iter() {
             let Rule { id, acts, .. } = rule;
             let name = title(&text_of(id));
             writeln!(text, "| [{name}](findings/{id}.md) | `{id}` | {} |", parts::actor(*acts))
@@ -193,7 +198,7 @@ Above the findings stand the [efficiencies](findings/efficiencies.md) of the ran
 Each rule finds the problem in `tests/programs/problems.c`, and does not find it in a twin: the program without the problem,
 other settings, or the very command that the finding advises. The witness is the number that has to move then. Counts are
 compared in every run of the tests; times are those of one run, and say little on a busy machine. The pages show what gyan printed
-of these runs. `tests/real_mpi/findings/cases.rs` is the list.
+of these runs. What is expected of each stands beside the problem.
 
 <!-- the proofs: BLESS=1 scripts/test writes them -->
 ";

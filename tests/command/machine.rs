@@ -65,21 +65,16 @@ fn machine() -> Machine {
 fn resources(processors: &str, rank: u32) -> Resources {
     Resources {
         processors: processors.into(),
-        cgroup: None,
         user_s: 10.0 + f64::from(rank),
         system_s: 0.25,
         voluntary_switches: 100 * u64::from(rank),
         involuntary_switches: 7,
         minor_faults: 4000,
-        major_faults: 0,
         peak_memory_bytes: (24 << 20) + (u64::from(rank) << 18),
         processor_wait_s: Some(0.25),
-        processors_used: None,
-        threads: None,
-        openmp: None,
         start_peak_memory_bytes: 5 << 20,
         counters: Some(counters(u64::from(rank))),
-        counters_absent: None,
+        ..Resources::default()
     }
 }
 

@@ -1,8 +1,10 @@
 /* A program with one problem: `problems RULE-ID` has what that rule of `gyan report --findings` finds, `problems RULE-ID
  * healthy` is its twin that has not. Two ranks, or an even number. Who works sleeps, so that a busy machine changes
  * nothing; `spin` is for what needs busy ranks.
- * Expect: the finding, with the function, the rank and the numbers in tests/real_mpi/findings/cases.rs, which knows the
- * constants below. Rank 0 prints how long that took by its own clock. */
+ * Expect: the finding, with the function, the rank and the numbers of its [[case]], which knows the constants below. A case
+ * is TOML; tests/real_mpi/findings/cases.rs says what its fields mean. Rank 0 prints how long that took by its own clock.
+ * GYAN_BUDGET=none: every call is timed; on a busy machine, the time of very short calls is a lower bound otherwise.
+ * GYAN_EVENTS=peruse: messages are seen one by one; with GYAN_WAITING=off, the ranks do not compare them. */
 #include <linux/filter.h>
 #include <mpi.h>
 #include <netinet/in.h>
@@ -55,6 +57,20 @@ static void exchange(int bytes)
     MPI_Sendrecv(buffer, bytes, MPI_BYTE, peer, 0, other, bytes, MPI_BYTE, peer, 0, WORLD, IGNORE);
 }
 
+/* [[case]]
+ * rule = "oversubscribed"
+ * start = { mpi = "openmpi4", ranks_per_processor = 2, has_slots = true }
+ * evidence."times that ranks lost or yielded their processor" = [1, inf]
+ * started = { start = { mpi = "openmpi4", ranks_per_processor = 1, has_slots = true }, witness = "wait for a processor, all ranks" }
+ * advised = { may_stay = true, witness = "wait for a processor, all ranks" }
+ */
+/* [[case]]
+ * rule = "bound-together"
+ * start = { mpi = "mpich4", is_bound = true }
+ * evidence."ranks on the fullest core" = 2
+ * evidence."ranks on a host" = 2
+ * started = { start = { mpi = "mpich4" }, witness = "wait for a processor, all ranks" }
+ */
 /* Each works, then asks its neighbours: who waits uses the processor that another rank needs. */
 static void oversubscribed(void)
 {
@@ -66,6 +82,11 @@ static void oversubscribed(void)
     }
 }
 
+/* [[case]]
+ * rule = "other-load"
+ * start = { mpi = "mpich4", is_beside_others = true }
+ * healthy = {}
+ */
 /* What runs beside it is the test's; the twin hardly runs itself. */
 static void other_load(void)
 {
@@ -81,6 +102,12 @@ static void *spin_on(void *nothing)
     return nothing;
 }
 
+/* [[case]]
+ * rule = "idle-processors"
+ * start = { mpi = "mpich4", ranks = 1 }
+ * evidence."processors that a rank used, on average" = [0.3, 1.1]
+ * healthy = { witness = "processors that a rank used" }
+ */
 /* One thread works; in the twin one for each processor of the host. */
 static void idle_processors(void)
 {
@@ -95,6 +122,14 @@ static void idle_processors(void)
         pthread_join(threads[i], NULL);
 }
 
+/* [[case]]
+ * rule = "copied-twice"
+ * start = { mpi = "openmpi4", set = ["btl_vader_single_copy_mechanism=none"] }
+ * # 2,000 messages of 1 MiB from each of two ranks.
+ * evidence."bytes in messages of 64 KiB and more" = 4_194_304_000
+ * healthy = {}
+ * advised = { witness = "time in `MPI_Sendrecv`" }
+ */
 static void copied_twice(void)
 {
     int bytes = healthy ? 16 << 10 : LARGE;
@@ -103,12 +138,29 @@ static void copied_twice(void)
     nap(200);
 }
 
+/* [[case]]
+ * rule = "slow-start"
+ * start = { mpi = "openmpi5" }
+ * functions = ["MPI_Init"]
+ * evidence."time in MPI_Init" = [2, inf]
+ * started = { start = { mpi = "mpich4" }, witness = "time in `MPI_Init`" }
+ * # On a busy machine it still takes half a second.
+ * advised = { may_stay = true, witness = "time in `MPI_Init`" }
+ */
 static void slow_start(void)
 {
     exchange(8);
     nap(200);
 }
 
+/* [[case]]
+ * rule = "imbalance"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Allreduce"]
+ * ranks = [1]
+ * evidence."load balance" = [0.4, 0.75]
+ * healthy = { witness = "load balance" }
+ */
 static void imbalance(void)
 {
     double value = 1, sum;
@@ -118,6 +170,13 @@ static void imbalance(void)
     }
 }
 
+/* [[case]]
+ * rule = "communication"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Alltoallv"]
+ * evidence."communication efficiency" = [0.2, 0.6]
+ * healthy = { witness = "communication efficiency" }
+ */
 /* Ranks take turns in working: each waits for the other, and neither has more to do. */
 static void communication(void)
 {
@@ -134,6 +193,14 @@ static void communication(void)
     MPI_Barrier(WORLD);
 }
 
+/* [[case]]
+ * rule = "waiting"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Allreduce"]
+ * ranks = [1]
+ * evidence."calls that were compared" = 40
+ * healthy = { witness = "waiting in `MPI_Allreduce`" }
+ */
 /* Rank 1 is late in four of five steps, rank 0 in the others: hardly any imbalance. */
 static void waiting(void)
 {
@@ -145,6 +212,14 @@ static void waiting(void)
     }
 }
 
+/* [[case]]
+ * rule = "late-root"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Bcast"]
+ * ranks = [1]
+ * evidence."calls that were compared" = 40
+ * healthy = { witness = "waiting in `MPI_Bcast`" }
+ */
 /* As waiting, in a broadcast whose root is the late rank. */
 static void late_root(void)
 {
@@ -156,6 +231,14 @@ static void late_root(void)
     }
 }
 
+/* [[case]]
+ * rule = "early-root"
+ * start = { mpi = "openmpi5" }
+ * functions = ["MPI_Reduce"]
+ * ranks = [1]
+ * evidence."calls that were compared" = 40
+ * healthy = { witness = "waiting in `MPI_Reduce`" }
+ */
 /* As waiting, in a reduction whose root is the early rank. */
 static void early_root(void)
 {
@@ -171,6 +254,15 @@ static void early_root(void)
     }
 }
 
+/* [[case]]
+ * rule = "algorithm"
+ * start = { mpi = "openmpi-spc", ranks = 4, environment = ["GYAN_EVENTS=peruse", "OMPI_MCA_pml=ob1"] }
+ * functions = ["MPI_Allreduce"]
+ * healthy = {}
+ * # Each of four ranks sends 4 messages by Rabenseifner's algorithm, which this library chooses, and 2 by
+ * # recursive doubling; 100 times.
+ * advised = { meaning = { N = "3" }, may_stay = true, witness = "messages of collectives", counted = [1600, 800] }
+ */
 static void algorithm(void)
 {
     int elements = 4 * LARGE / sizeof(double);
@@ -180,6 +272,13 @@ static void algorithm(void)
     nap(healthy ? 600 : 100);
 }
 
+/* [[case]]
+ * rule = "barrier"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Barrier"]
+ * evidence."calls on all ranks" = 80
+ * healthy = { witness = "calls of `MPI_Barrier`", counted = [80, 0] }
+ */
 static void barrier(void)
 {
     for (int i = 0; i < STEPS; i++) {
@@ -189,6 +288,22 @@ static void barrier(void)
     }
 }
 
+/* [[case]]
+ * rule = "eager-limit"
+ * start = { mpi = "openmpi4", set = ["btl=tcp,self"] }
+ * evidence."messages from the eager limit to eight times that" = 40
+ * evidence."messages" = 40
+ * evidence."btl_tcp_eager_limit" = 65_536
+ * healthy = { witness = "time in `MPI_Send`" }
+ * advised = { witness = "time in `MPI_Send`" }
+ */
+/* [[case]]
+ * rule = "eager-limit"
+ * start = { mpi = "mpich-pvars" }
+ * evidence."messages from the eager limit to eight times that" = 40
+ * evidence."MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ" = 65_536
+ * advised = { witness = "time in `MPI_Send`" }
+ */
 /* A sender above the eager limit waits until the receiver has worked; the ranks take turns. */
 static void eager_limit(void)
 {
@@ -203,6 +318,14 @@ static void eager_limit(void)
     }
 }
 
+/* [[case]]
+ * rule = "flooded"
+ * start = { mpi = "openmpi-spc", environment = ["GYAN_EVENTS=peruse", "OMPI_MCA_pml=ob1"] }
+ * ranks = [0]
+ * # The last one may be among them.
+ * evidence."longest queue of unexpected messages" = [2000, 2001]
+ * healthy = { witness = "longest queue of unexpected messages", counted = [[2000, 2001], [0, 2]] }
+ */
 /* Messages in the opposite order of the receives; the twin has posted its receives, in order. */
 static void flooded(void)
 {
@@ -224,6 +347,23 @@ static void flooded(void)
     }
 }
 
+/* [[case]]
+ * rule = "late-senders"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Recv"]
+ * ranks = [0, 1]
+ * # 40 ms in each of 40 steps.
+ * evidence."waiting for late senders" = [1.5, 2.4]
+ * healthy = { witness = "waiting for late senders" }
+ */
+/* [[case]]
+ * rule = "late-senders"
+ * start = { mpi = "openmpi-spc", environment = ["GYAN_EVENTS=peruse", "OMPI_MCA_pml=ob1", "GYAN_WAITING=off"] }
+ * functions = ["MPI_Recv"]
+ * # Two more in the last exchange.
+ * evidence."receives that waited" = [38, 42]
+ * healthy = { witness = "receives that waited", counted = [[38, 42], [0, 2]] }
+ */
 /* The message with tag 1 comes late, the one with tag 2 is there before. The twin works at the same time as its peer. */
 static void late_senders(void)
 {
@@ -240,6 +380,15 @@ static void late_senders(void)
     exchange(8);
 }
 
+/* [[case]]
+ * rule = "wrong-order"
+ * start = { mpi = "openmpi5" }
+ * functions = ["MPI_Recv"]
+ * ranks = [0]
+ * # 40 ms of one rank and 20 ms of the other, in each of 39 steps.
+ * evidence."waiting while the next message was there" = [1.1, 1.8]
+ * healthy = { witness = "waiting while the next message was there" }
+ */
 /* The message with tag 2 is there, but the one with tag 1 is received first. The twin works with the first one until the other
  * one is there. */
 static void wrong_order(void)
@@ -263,6 +412,21 @@ static void wrong_order(void)
     }
 }
 
+/* [[case]]
+ * rule = "late-receivers"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Ssend"]
+ * ranks = [0, 1]
+ * # 30 ms in each of 40 steps.
+ * evidence."waiting for late receivers" = [1.1, 1.8]
+ * healthy = { witness = "waiting for late receivers" }
+ */
+/* [[case]]
+ * rule = "unexpected-messages"
+ * start = { mpi = "openmpi-spc", environment = ["GYAN_EVENTS=peruse", "OMPI_MCA_pml=ob1", "GYAN_WAITING=off"] }
+ * evidence."messages that came first" = [36, 40]
+ * healthy = { witness = "messages that came before their receive", counted = [[36, 40], 0] }
+ */
 /* Messages are there (MPI_Iprobe lets the library take them in) before their receives, which the twin posts before it
  * lets its peer send. */
 static void late_receivers(void)
@@ -290,6 +454,13 @@ static void late_receivers(void)
     }
 }
 
+/* [[case]]
+ * rule = "long-searches"
+ * start = { mpi = "mpich-pvars" }
+ * # The sum of 1 to 900 in each of 100 rounds on each of two ranks.
+ * evidence."match attempts" = 81_090_000
+ * healthy = { witness = "match attempts", counted = [81_090_000, 180_000] }
+ */
 /* Messages wait in the opposite order of the receives; too few for a flood. Each rank to itself: none waits for the other. */
 static void long_searches(void)
 {
@@ -304,6 +475,13 @@ static void long_searches(void)
     }
 }
 
+/* [[case]]
+ * rule = "small-messages"
+ * start = { mpi = "mpich4" }
+ * evidence."messages" = 800_000
+ * evidence."bytes" = 6_400_000
+ * healthy = { witness = "calls of `MPI_Sendrecv`", counted = [800_000, 800] }
+ */
 /* To itself, too. */
 static void small_messages(void)
 {
@@ -312,6 +490,12 @@ static void small_messages(void)
         MPI_Sendrecv(buffer, bytes, MPI_BYTE, rank, 0, other, bytes, MPI_BYTE, rank, 0, WORLD, IGNORE);
 }
 
+/* [[case]]
+ * rule = "first-contact"
+ * start = { mpi = "openmpi4", set = ["btl=tcp,self"] }
+ * functions = ["MPI_Send"]
+ * advised = { witness = "longest `MPI_Send`" }
+ */
 /* The first message waits until its receiver is in MPI, where connections are made; then its sender works as long. */
 static void first_contact(void)
 {
@@ -328,6 +512,14 @@ static void first_contact(void)
     exchange(8);
 }
 
+/* [[case]]
+ * rule = "memory"
+ * start = { mpi = "mpich-pvars", ranks = 4, environment = ["GYAN_BUDGET=none"] }
+ * ranks = [0]
+ * # 1,000 messages of 4,000 bytes from each of three ranks.
+ * evidence."unexpected_recvq_buffer_size on rank 0" = [11_900_000, 12_100_000]
+ * healthy = { witness = "`unexpected_recvq_buffer_size`, largest sample", counted = [[11_900_000, 12_100_000], [0, 4_100_000]] }
+ */
 /* All send to rank 0, which receives late; the twin sends around. */
 static void memory(void)
 {
@@ -343,6 +535,14 @@ static void memory(void)
         MPI_Recv(other, bytes, MPI_BYTE, MPI_ANY_SOURCE, 0, WORLD, IGNORE);
 }
 
+/* [[case]]
+ * rule = "polling"
+ * start = { mpi = "mpich4", environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Iprobe"]
+ * evidence."calls that ask" = 10_000_000
+ * evidence."requests and messages" = 2
+ * healthy = { witness = "calls of `MPI_Iprobe`", counted = [10_000_000, 0] }
+ */
 static void polling(void)
 {
     int flag;
@@ -352,6 +552,14 @@ static void polling(void)
     exchange(8);
 }
 
+/* [[case]]
+ * rule = "asks-for-rank"
+ * start = { mpi = "mpich4", environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Comm_rank"]
+ * # Each rank asks for its rank and the size once more.
+ * evidence."calls" = 40_000_004
+ * healthy = { witness = "calls of `MPI_Comm_rank`", counted = [40_000_002, 2] }
+ */
 /* The work comes first: after so many calls that were only counted, nothing tells it from a call that took as long. */
 static void asks_for_rank(void)
 {
@@ -360,12 +568,27 @@ static void asks_for_rank(void)
         MPI_Comm_rank(WORLD, &rank);
 }
 
+/* [[case]]
+ * rule = "over-budget"
+ * start = { mpi = "mpich4", environment = ["GYAN_BUDGET=0.01%"] }
+ * ranks = [0, 1]
+ * started = { start = { mpi = "mpich4", environment = ["GYAN_BUDGET=none"] } }
+ */
 static void over_budget(void)
 {
     for (int i = 0; i < ASKED / 20; i++)
         MPI_Comm_rank(WORLD, &rank);
 }
 
+/* [[case]]
+ * rule = "leak"
+ * start = { mpi = "mpich4" }
+ * functions = ["MPI_Comm_dup"]
+ * ranks = [0]
+ * evidence."communicators made on all ranks" = 300
+ * evidence."communicators freed" = 0
+ * healthy = { witness = "calls of `MPI_Comm_free`", counted = [0, 300] }
+ */
 static void leak(void)
 {
     MPI_Comm comms[OBJECTS];
@@ -375,6 +598,15 @@ static void leak(void)
         MPI_Comm_free(&comms[i]);
 }
 
+/* [[case]]
+ * rule = "independent-io"
+ * start = { mpi = "openmpi4" }
+ * functions = ["MPI_File_write_at"]
+ * evidence."independent reads and writes" = 400_000
+ * evidence."collective ones" = 0
+ * evidence."bytes of the independent ones" = 25_600_000
+ * healthy = { witness = "calls of `MPI_File_write_at`", counted = [400_000, 0] }
+ */
 static void independent_io(void)
 {
 #ifdef MPI_MODE_CREATE
@@ -389,6 +621,13 @@ static void independent_io(void)
 #endif
 }
 
+/* [[case]]
+ * rule = "made-again"
+ * start = { mpi = "openmpi4", environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Comm_dup"]
+ * evidence."calls of MPI_Comm_dup" = 20_000
+ * healthy = { witness = "calls of `MPI_Comm_dup`", counted = [20_000, 2] }
+ */
 static void made_again(void)
 {
     MPI_Comm comm;
@@ -399,6 +638,14 @@ static void made_again(void)
     }
 }
 
+/* [[case]]
+ * rule = "tiny-collectives"
+ * start = { mpi = "mpich4", environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Bcast"]
+ * evidence."collectives" = 2_000_000
+ * evidence."bytes" = 16_000_000
+ * healthy = { witness = "calls of `MPI_Bcast`", counted = [2_000_000, 20_000] }
+ */
 /* The twin sends as many values, a hundred at a time. */
 static void tiny_collectives(void)
 {
@@ -408,6 +655,14 @@ static void tiny_collectives(void)
         MPI_Bcast(buffer, values, MPI_DOUBLE, 0, WORLD);
 }
 
+/* [[case]]
+ * rule = "tiny-accesses"
+ * start = { mpi = "openmpi4", environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Put"]
+ * evidence."accesses" = 16_000_000
+ * evidence."bytes" = 128_000_000
+ * healthy = { witness = "calls of `MPI_Put`", counted = [16_000_000, 16_000] }
+ */
 /* As many bytes in the twin, 8,000 at a time. */
 static void tiny_accesses(void)
 {
@@ -426,6 +681,13 @@ static void tiny_accesses(void)
     MPI_Win_free(&window);
 }
 
+/* [[case]]
+ * rule = "long-locks"
+ * start = { mpi = "openmpi4" }
+ * functions = ["MPI_Win_lock"]
+ * evidence."calls of MPI_Win_lock" = 80
+ * healthy = { witness = "time in `MPI_Win_lock`" }
+ */
 /* The work is done with the lock in hand, in the twin before it is taken. */
 static void long_locks(void)
 {
@@ -444,6 +706,15 @@ static void long_locks(void)
     MPI_Win_free(&window);
 }
 
+/* [[case]]
+ * rule = "outlier"
+ * start = { mpi = "openmpi4" }
+ * functions = ["MPI_Bcast"]
+ * ranks = [1]
+ * evidence."longest call" = [0.6, 1.5]
+ * evidence."calls of MPI_Bcast" = 200
+ * healthy = { witness = "longest `MPI_Bcast`" }
+ */
 /* The root comes late once, and the others work as long afterwards; in the twin all work at once. */
 static void outlier(void)
 {
@@ -457,6 +728,13 @@ static void outlier(void)
     exchange(8);
 }
 
+/* [[case]]
+ * rule = "no-overlap"
+ * start = { mpi = "openmpi4" }
+ * functions = ["MPI_Wait"]
+ * evidence."bytes in nonblocking sends of 64 KiB and more" = 41_943_040
+ * healthy = { witness = "time in `MPI_Wait`" }
+ */
 /* As eager_limit, with messages that are too large to be sent at once. */
 static void no_overlap(void)
 {
@@ -488,6 +766,15 @@ static void *send_to_self(void *tag)
     return NULL;
 }
 
+/* [[case]]
+ * rule = "thread-contention"
+ * start = { mpi = "mpich4", ranks = 1, environment = ["GYAN_BUDGET=none"] }
+ * functions = ["MPI_Irecv", "MPI_Isend", "MPI_Testall"]
+ * # More calls that ask where a message was not there yet.
+ * evidence."threads in MPI, on average while one is" = [1.05, 2]
+ * evidence."such calls" = [180_000, inf]
+ * healthy = { witness = "threads in MPI" }
+ */
 static void thread_contention(void)
 {
     pthread_t threads[2];
@@ -500,6 +787,23 @@ static void thread_contention(void)
         pthread_join(threads[i], NULL);
 }
 
+/* [[case]]
+ * rule = "without-dynamic-rules"
+ * start = { mpi = "openmpi-spc", set = ["coll_tuned_allreduce_algorithm=3"], environment = ["GYAN_EVENTS=peruse", "OMPI_MCA_pml=ob1"] }
+ * advised = { witness = "messages of collectives", counted = [400, 200] }
+ */
+/* [[case]]
+ * rule = "setting-ignored"
+ * start = { mpi = "intelmpi", set = ["MPIR_CVAR_IMPI_WAIT_MODE=1"] }
+ * evidence."MPIR_CVAR_IMPI_WAIT_MODE" = -1
+ * started = { start = { mpi = "intelmpi" } }
+ */
+/* [[case]]
+ * rule = "inert-setting"
+ * start = { mpi = "mpich4", set = ["MPIR_CVAR_POLLS_BEFORE_YIELD=7"] }
+ * evidence."MPIR_CVAR_POLLS_BEFORE_YIELD" = 7
+ * started = { start = { mpi = "mpich-pvars", set = ["MPIR_CVAR_POLLS_BEFORE_YIELD=7"] } }
+ */
 /* A few vectors are summed up: for settings of algorithms. */
 static void allreduce(void)
 {
@@ -507,6 +811,12 @@ static void allreduce(void)
         MPI_Allreduce(buffer, other, 1000, MPI_DOUBLE, MPI_SUM, WORLD);
 }
 
+/* [[case]]
+ * rule = "nothing-in-mpi"
+ * start = { mpi = "mpich4" }
+ * # Its twin waits in barriers.
+ * healthy = { witness = "share of MPI" }
+ */
 static void nothing_in_mpi(void)
 {
     for (int i = 0; i < STEPS; i++) {
@@ -518,11 +828,24 @@ static void nothing_in_mpi(void)
     }
 }
 
+/* [[case]]
+ * rule = "too-short"
+ * start = { mpi = "mpich4" }
+ * evidence."time after MPI_Init, average rank" = [0, 0.5]
+ * healthy = {}
+ */
 static void too_short(void)
 {
     nap(healthy ? 1000 : 0);
 }
 
+/* [[case]]
+ * rule = "incomplete"
+ * start = { mpi = "mpich4" }
+ * ranks = [0, 1]
+ * evidence."ranks that did not end by MPI_Finalize" = 2
+ * healthy = {}
+ */
 static void incomplete(void)
 {
     exchange(8);
@@ -551,6 +874,13 @@ static void lose(unsigned thousandths)
     }
 }
 
+/* [[case]]
+ * rule = "network-retries"
+ * start = { mpi = "openmpi4", set = ["btl=tcp,self"] }
+ * evidence."packets sent again" = [50, inf]
+ * evidence."packets sent" = [2000, inf]
+ * healthy = { witness = "time in `MPI_Sendrecv`" }
+ */
 /* Messages go through TCP, which loses one of 50 packets. */
 static void network_retries(void)
 {
@@ -562,6 +892,12 @@ static void network_retries(void)
     lose(0);
 }
 
+/* [[case]]
+ * rule = "no-variables"
+ * start = { mpi = "mpich4" }
+ * evidence."variables of the library" = 0
+ * started = { start = { mpi = "mpich-pvars" } }
+ */
 static void no_variables(void)
 {
     for (int i = 0; i < 200; i++)

@@ -8,7 +8,8 @@
    threads-wait-for-mpi  4 threads that work 5 ms in a region, then one sums up 16 MB over all ranks. Healthy: the others work
                      meanwhile.
 
-   Rank 0 prints how long that took by its own clock, of short-regions also what EPCC's benchmarks call the overhead of a region. */
+   What is expected are the [[case]]s, as in problems.c. OMP_WAIT_POLICY=passive: threads sleep between regions, so they take no
+   processor from the ranks, and take long to start. Rank 0 prints how long that took by its own clock, of short-regions also what EPCC's benchmarks call the overhead of a region. */
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
@@ -22,6 +23,14 @@ static void work(double milliseconds) {
     nanosleep(&time, NULL);
 }
 
+/* [[case]]
+ * rule = "serial-code"
+ * start = { mpi = "mpich4" }
+ * # 40 steps of at least 20 ms; they take longer on a busy machine.
+ * evidence."threads of a rank" = 4
+ * evidence."time outside of parallel regions and of MPI" = [1.6, inf]
+ * healthy = { witness = "OpenMP efficiency" }
+ */
 static void serial_code(int healthy) {
     for (int step = 0; step < STEPS; step++) {
         if (!healthy)
@@ -32,6 +41,14 @@ static void serial_code(int healthy) {
     }
 }
 
+/* [[case]]
+ * rule = "openmp-imbalance"
+ * start = { mpi = "mpich4" }
+ * # Of 4 x 40 ms, 90 ms.
+ * evidence."of its threads' time" = [0.45, 0.6]
+ * evidence."entries on all ranks" = 80
+ * healthy = { witness = "load balance of threads" }
+ */
 static void openmp_imbalance(int healthy) {
     for (int step = 0; step < STEPS; step++) {
 #pragma omp parallel num_threads(THREADS)
@@ -45,6 +62,13 @@ static void spin(double seconds) {
         ;
 }
 
+/* [[case]]
+ * rule = "short-regions"
+ * start = { mpi = "mpich4", ranks = 1, environment = ["OMP_WAIT_POLICY=passive"] }
+ * evidence."entries on all ranks" = 20_000
+ * evidence."time of an entry" = [5e-6, 100e-6]
+ * healthy = { witness = "OpenMP efficiency" }
+ */
 static void short_regions(int healthy) {
     int entries = healthy ? SHORT / 100 : SHORT;
     double each = healthy ? 500e-6 : 5e-6, begun = omp_get_wtime();
@@ -58,6 +82,13 @@ static void short_regions(int healthy) {
     printf("overhead of a region: %.3f us\n", 1e6 * (omp_get_wtime() - begun - alone) / entries);
 }
 
+/* [[case]]
+ * rule = "threads-wait-for-mpi"
+ * start = { mpi = "mpich4", environment = ["OMP_WAIT_POLICY=passive"] }
+ * functions = ["MPI_Allreduce"]
+ * evidence."threads of a rank" = 4
+ * healthy = { witness = "MPI efficiency of threads" }
+ */
 static void threads_wait_for_mpi(int healthy) {
     enum { DOUBLES = 2000000 };
     static double own[DOUBLES], sum[DOUBLES];

@@ -154,3 +154,86 @@ fn the_curve_goes_from_the_smallest_size_to_the_target() {
     let sizes: Vec<f64> = fit.curve.iter().map(|at| at.size).collect();
     assert_eq!(sizes, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 200.0]);
 }
+
+#[test]
+fn the_terms_are_those_of_extra_p_and_what_is_divided_among_ranks() {
+    let twelfths = |logarithms| {
+        let those = terms().filter(|term| term.logarithms == logarithms);
+        let mut twelfths: Vec<f64> = those.map(|term| (12.0 * term.exponent).round()).collect();
+        twelfths.sort_by(f64::total_cmp);
+        twelfths.into_iter().map(|number| format!("{number}")).collect::<Vec<_>>().join(" ")
+    };
+    let negative = "-24 -12 -9 -8 -6 -4 -3";
+    let positive = "3 4 6 8 9 12 15 16 18 20 21 24 28 30 32 36";
+    assert_eq!(twelfths(0), format!("{negative} {positive}"));
+    assert_eq!([twelfths(1), twelfths(2)], ["0 3 4 6 8 12 18 24 36"; 2]);
+}
+
+#[test]
+fn a_term_that_is_the_same_at_every_point_fits_nothing_however_its_sums_are_rounded() {
+    for size in (1_000_001..1_000_101).map(f64::from) {
+        let points = [(size, 3.0), (size, 7.0), (size, 11.0)];
+        assert!(Law::fitted(&points, Some(term(3.0, 0))).is_none(), "{size}");
+    }
+}
+
+#[test]
+fn the_interval_of_a_prediction_is_that_of_weighted_least_squares() {
+    let off = [1.01, 0.99, 0.98, 1.03, 0.99, 1.0];
+    let points: Vec<Point> =
+        SIZES.into_iter().zip(off).map(|(p, off)| (p, (7.0 + 3.0 * p) * off)).collect();
+    let law = Law::fitted(&points, Some(term(1.0, 0))).unwrap();
+    // About the weighted mean of the sizes, the errors of level and slope are independent.
+    let weights: f64 = points.iter().map(|point| point.1.powi(-2)).sum();
+    let mean = points.iter().map(|point| point.0 * point.1.powi(-2)).sum::<f64>() / weights;
+    let squares: f64 = points.iter().map(|point| (point.0 - mean).powi(2) * point.1.powi(-2)).sum();
+    let residuals: f64 = points.iter().map(|point| (1.0 - law.at(point.0) / point.1).powi(2)).sum();
+    let said = law.predicted(256.0);
+    let of_line = 1.0 / weights + (256.0 - mean).powi(2) / squares;
+    let half = 2.776 * (residuals / 4.0).sqrt() * (law.at(256.0).powi(2) + of_line).sqrt();
+    for found in [said.high - said.value, said.value - said.low] {
+        assert!((found / half - 1.0).abs() < 1e-9, "{found} for {half}");
+    }
+}
+
+#[test]
+fn numbers_near_zero_are_not_far_off() {
+    let law = Law::fitted(&points(&SIZES, |p| p - 2.0), Some(term(1.0, 0))).unwrap();
+    assert!(!law.is_far_off(&[(2.0, 0.5), (64.0, 62.0)], None));
+    assert!(law.is_far_off(&[(2.0, 5.0), (64.0, 62.0)], None));
+}
+
+#[test]
+fn what_cannot_be_negative_is_not_predicted_to_be() {
+    let predicted = fit(&points(&SIZES, |p| 100.0 - p), 0.0, 256.0).predicted.unwrap();
+    assert!(predicted.value.abs() < 1e-9 && predicted.low.abs() < 1e-9, "{predicted:?}");
+}
+
+#[test]
+fn the_law_that_is_named_fits_about_as_well_as_the_best() {
+    let mut noise = Noise(3);
+    for _ in 0..200 {
+        let found = laws(&noisy(&SIZES, &mut noise, 0.03, |p| 3.0 * p), 0.0);
+        let least = found.iter().map(|law| law.error).fold(f64::INFINITY, f64::min);
+        assert!(found[0].error <= AS_WELL * least, "{} of {least}", found[0].error);
+    }
+}
+
+#[test]
+fn neither_the_first_nor_the_last_size_is_an_outlier() {
+    for at in [0, 5] {
+        let mut points = points(&SIZES, |p| 5.0 * p);
+        points[at].1 *= 4.0;
+        assert_eq!(fit(&points, 0.0, 256.0).outlier, None, "{at}");
+    }
+}
+
+#[test]
+fn what_falls_to_zero_and_stays_there_is_a_bend() {
+    let points: Vec<Point> = SIZES.into_iter().zip([64.0, 32.0, 0.0, 0.0, 0.0, 0.0]).collect();
+    let found = fit(&points, 0.0, 256.0).growth;
+    assert!(
+        matches!(found, Growth::Bend { until: 8.0, rises: false, stays: true, .. }),
+        "{found:?}"
+    );
+}

@@ -2,19 +2,35 @@
 
 use gyan_results::CallSummary;
 
-use super::{COLLECTIVES, POLLS, RECEIVES, RuleMatch, WAITS, percent, rounded};
+use super::{COLLECTIVES, POLLS, RECEIVES, Rule, RuleMatch, WAITS, percent, rounded};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{FunctionKind, LOCK_COMPLETING, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, taken, time_of};
 use crate::words::{bytes, double, seconds};
 
+pub(super) const RULES: &[Rule] = rules! {
+    140 "outlier": Program, "the longest call", outlier;
+    150 "thread-contention": Program,
+        "how long several threads are in MPI at once, and the mean time of a call",
+        threads;
+    160 "made-again": Program,
+        "the number of calls that make objects, and the time in them",
+        made_again;
+    170 "long-locks": Program, "the time in MPI_Win_lock and MPI_Win_unlock", long_locks;
+    180 "tiny-accesses": Program, "the number of accesses, and the time in them", tiny_accesses;
+    190 "no-overlap": Program, "the time in waits", no_overlap;
+    330 "tiny-collectives": Program,
+        "the number of collectives, and the time in them",
+        tiny_collectives;
+};
+
 const SITES: &str = "gyan report --sites DIR";
 
 /// Bytes of a call that costs nothing beside what each call costs.
 const TINY: f64 = 512.0;
 
-pub(super) fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
+fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
     const DATATYPES: &[&str] =
         &["MPI_Type_commit", "MPI_Type_free", "MPI_Type_vector", "MPI_Type_indexed"];
     let is_object = |call: &&CallSummary| {
@@ -46,7 +62,7 @@ pub(super) fn made_again(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
+fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
     let is_tiny = |call: &&CallSummary| {
         let moved = call.bytes.as_ref().map_or(0.0, |moved| moved.sum.as_f64());
         moved < TINY * call.count.sum.as_f64()
@@ -87,7 +103,7 @@ pub(super) fn tiny_collectives(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
+fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
     let names = || run.summary.calls.iter().map(|call| call.name.as_str());
     let accesses: Vec<&str> =
         names().filter(|name| kind_of(name) == FunctionKind::Accesses).collect();
@@ -119,7 +135,7 @@ pub(super) fn tiny_accesses(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
+fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
     const LOCKS: &[&str] = &["MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush"];
     const SHORT_S: f64 = 100e-6;
     let (number, time) = (run.count(&["MPI_Win_lock"]), run.time(LOCKS));
@@ -150,7 +166,7 @@ pub(super) fn long_locks(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
+fn outlier(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &CallSummary| {
         let (longest, time) = (call.time_max_s.as_ref()?, time_of(call));
         let all_s = longest.sum.as_f64();
@@ -203,7 +219,7 @@ fn waits_for(run: &RunFacts, function: &str) -> Option<u32> {
     (of.waiting_s >= NEARLY_ALL * of.time_s).then_some(last.rank)
 }
 
-pub(super) fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
+fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
     const SENT: &[&str] = &["MPI_Isend", "MPI_Issend", "MPI_Irsend"];
     const RECEIVED: &[&str] = &["MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"];
     const LARGE: f64 = 65536.0;
@@ -242,7 +258,7 @@ pub(super) fn no_overlap(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn threads(run: &RunFacts) -> Vec<RuleMatch> {
+fn threads(run: &RunFacts) -> Vec<RuleMatch> {
     const STARTS: &[&str] = functions![
         MPI_Isend MPI_Issend MPI_Irsend MPI_Ibsend MPI_Irecv MPI_Imrecv MPI_Start MPI_Startall
     ];

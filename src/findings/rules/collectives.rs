@@ -2,7 +2,7 @@
 
 use gyan_results::{WaitingSummary, WaitsFor, only_starts};
 
-use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent};
+use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent};
 use crate::findings::account::{Cause, Claim, Stake, uneven_s};
 use crate::findings::kinds::kind_of;
 use crate::findings::knobs::{command, say};
@@ -10,6 +10,20 @@ use crate::findings::run::{
     Family, RunFacts, START_AND_END, Time, estimated, exact, setting, taken, time_of,
 };
 use crate::words::{bytes, double, seconds};
+
+pub(super) const RULES: &[Rule] = rules! {
+    80 "imbalance": Program, "the load balance", imbalance;
+    290 "waiting": Program,
+        "the waiting in that function; a barrier before it would take it over",
+        waiting;
+    300 "late-root": Program, "the waiting in that function", late_root;
+    310 "early-root": Program, "the waiting in that function", early_root;
+    320 "barrier": Program, "the number of calls, and the time of the run", barrier;
+    340 "algorithm": Run,
+        "the time of the function; the number of messages and of bytes that a rank sends for it",
+        algorithm;
+    360 "communication": Program, "the communication efficiency", communication;
+};
 
 /// POP calls an efficiency below this worth a look.
 const GOOD: f64 = 0.8;
@@ -26,7 +40,7 @@ const TWO_THIRDS: f64 = 2.0 / 3.0;
 /// A function is judged by the calls that were compared if they are so many of all.
 const COMPARED: f64 = 0.8;
 
-pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
+fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     let (Some(in_mpi), Some(useful)) = (&run.summary.in_mpi, &run.summary.useful_s) else {
         return Vec::new();
@@ -65,7 +79,7 @@ pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ranks: vec![rank] }]
 }
 
-pub(super) fn communication(run: &RunFacts) -> Vec<RuleMatch> {
+fn communication(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
     if efficiencies.communication >= GOOD {
         return Vec::new();
@@ -146,15 +160,15 @@ const EARLY_ROOT: Lateness = Lateness {
     remedy_of_request: "let the root do more before it completes it, or the others start it before they work",
 };
 
-pub(super) fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
+fn waiting(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, &LAST)
 }
 
-pub(super) fn late_root(run: &RunFacts) -> Vec<RuleMatch> {
+fn late_root(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, &LATE_ROOT)
 }
 
-pub(super) fn early_root(run: &RunFacts) -> Vec<RuleMatch> {
+fn early_root(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, &EARLY_ROOT)
 }
 
@@ -225,7 +239,7 @@ fn waits_mostly(run: &RunFacts, of: &WaitingSummary) -> Option<f64> {
     (share > 0.6).then_some(share)
 }
 
-pub(super) fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
+fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let (name, value) = run.algorithm(&call.name)?;
         let waiting = run.waiting().iter().find(|of| of.function == call.name)?;
@@ -281,7 +295,7 @@ pub(super) fn algorithm(run: &RunFacts) -> Vec<RuleMatch> {
     run.called(COLLECTIVES).filter(|_| is_chosen).filter_map(of).collect()
 }
 
-pub(super) fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
+fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(call) = run.call("MPI_Barrier") else { return Vec::new() };
     let time = time_of(call);
     if run.share(time.seconds) < 0.05 {

@@ -2,9 +2,18 @@
 
 use gyan_results::Statistic;
 
-use super::{RuleMatch, percent};
+use super::{Rule, RuleMatch, percent};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, estimated, exact};
+
+pub(super) const RULES: &[Rule] = rules! {
+    380 "memory-bound": Program,
+        "the instructions per cycle outside MPI (gyan report --machine)",
+        memory_bound;
+    390 "different-clocks": System,
+        "the cycles a second of each rank (gyan report --machine)",
+        different_clocks;
+};
 
 const SHOWN: &str = "gyan report --machine";
 
@@ -18,7 +27,7 @@ const FEW_INSTRUCTIONS_PER_CYCLE: f64 = 1.0;
 /// A core that is this much faster than another makes a difference. Boost clocks differ by a few percent from core to core.
 const FASTER: f64 = 1.1;
 
-pub(super) fn memory_bound(run: &RunFacts) -> Vec<RuleMatch> {
+fn memory_bound(run: &RunFacts) -> Vec<RuleMatch> {
     let (Some(used), Some(useful)) = (&run.summary.resources, &run.summary.useful_s) else {
         return Vec::new();
     };
@@ -47,7 +56,7 @@ pub(super) fn memory_bound(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn different_clocks(run: &RunFacts) -> Vec<RuleMatch> {
+fn different_clocks(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(used) = &run.summary.resources else { return Vec::new() };
     let Some(clocks) = &used.frequency_hz else { return Vec::new() };
     // Cycles in the kernel are not counted, so that ranks that spend time there seem to be slow.

@@ -3,12 +3,24 @@
 use gyan_results::{Class, Evidence, Measure, Quantity, QueueRow, QueueSource};
 
 use super::partners::compared;
-use super::{COLLECTIVES, RECEIVES, RuleMatch, SENDS, WAITS, percent, rounded};
+use super::{COLLECTIVES, RECEIVES, Rule, RuleMatch, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, is_true, power_of_two, taken};
 use crate::words::{bytes, double, seconds};
+
+pub(super) const RULES: &[Rule] = rules! {
+    130 "first-contact": Run, "the longest call", first_contact;
+    210 "flooded": Program, "the longest queue of unexpected messages", flooded;
+    220 "long-searches": Program, "match attempts for each receive", long_searches;
+    230 "eager-limit": Run,
+        "the time in sends; bytes in the queue of unexpected messages grow",
+        eager_limit;
+    270 "unexpected-messages": Program, "the number of unexpected messages", unexpected;
+    280 "small-messages": Program, "the number of messages", small_messages;
+    370 "memory": Program, "the ratio of the largest to the average", memory;
+};
 
 /// The largest message that is sent without asking, if one knob decides that for all messages of the run.
 fn limit_of(run: &RunFacts) -> Option<(&'static Knob, f64)> {
@@ -49,7 +61,7 @@ fn time_of_sends(run: &RunFacts) -> Time {
     run.time(&only).plus(waits.at_most(waits.seconds - late_s))
 }
 
-pub(super) fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
+fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((knob, limit)) = limit_of(run) else { return Vec::new() };
     // With single copies vader's MPI_Send of over 256 bytes waits for the receiver whatever the limit is.
     let copies = run.knob("btl_vader_single_copy_mechanism");
@@ -94,7 +106,7 @@ pub(super) fn eager_limit(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
+fn flooded(run: &RunFacts) -> Vec<RuleMatch> {
     let rows = run.queue(Quantity::UnexpectedLength);
     let most = rows.filter_map(|row| Some((row, row.max?)));
     let Some((row, most)) = most.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))
@@ -172,7 +184,7 @@ pub(super) fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
 }
 
 /// Messages that came before their receive. Where it is known how long senders waited for receivers, that says more.
-pub(super) fn unexpected(run: &RunFacts) -> Vec<RuleMatch> {
+fn unexpected(run: &RunFacts) -> Vec<RuleMatch> {
     let shown = "gyan report --queues";
     let rows: Vec<&QueueRow> = run.queue(Quantity::LateReceivers).collect();
     let Some(first) = rows.first().filter(|_| compared(run.summary).is_none()) else {
@@ -200,7 +212,7 @@ pub(super) fn unexpected(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
+fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
     let attempts = |quantity| -> f64 {
         let rows = run.queue(quantity).filter(|row| row.source == QueueSource::Pvar);
         rows.filter_map(|row| row.number).sum()
@@ -237,7 +249,7 @@ pub(super) fn long_searches(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
+fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
     let sizes = run.sizes(SENDS);
     let Some(number) = run.messages() else { return Vec::new() };
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
@@ -263,7 +275,7 @@ pub(super) fn small_messages(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
+fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |call: &gyan_results::CallSummary| {
         let longest = call.time_max_s.as_ref()?;
         let longest_s = longest.avg;
@@ -306,7 +318,7 @@ pub(super) fn first_contact(run: &RunFacts) -> Vec<RuleMatch> {
     run.called(SENDS).filter_map(of).collect()
 }
 
-pub(super) fn memory(run: &RunFacts) -> Vec<RuleMatch> {
+fn memory(run: &RunFacts) -> Vec<RuleMatch> {
     let is_memory = |pvar: &&gyan_results::PvarSummary| {
         let name = pvar.name.to_lowercase();
         let is_most = match pvar.effective_class() {

@@ -2,12 +2,20 @@
 
 use gyan_results::{Ending, Statistic};
 
-use super::{RuleMatch, percent, plural};
+use super::{Rule, RuleMatch, percent, plural};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, estimated, exact};
 use crate::words::{double, seconds, share};
 
-pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
+pub(super) const RULES: &[Rule] = rules! {
+    450 "nothing-in-mpi": Measurement, "the time in MPI", nothing_in_mpi;
+    460 "incomplete": Measurement, "the number of profiles", incomplete;
+    470 "too-short": Measurement, "the time of the run", too_short;
+    480 "over-budget": Measurement, "the cost of gyan", over_budget;
+    490 "no-variables": Measurement, "the number of variables that are not zero", no_variables;
+};
+
+fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
     // A lower bound is not the ground of a finding, and of a short run, or of the rest of one, nothing can be said.
     let is_known = run.is_known_to_its_end() && too_short(run).is_empty();
@@ -33,7 +41,7 @@ pub(super) fn nothing_in_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
+fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
     let Some(elapsed) = run.summary.elapsed_s.as_ref().filter(|_| run.is_known_to_its_end()) else {
         return Vec::new();
@@ -52,7 +60,7 @@ pub(super) fn too_short(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
+fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
     let ranks = &run.summary.ranks;
     let ended: Vec<u32> = ranks
         .ended_badly
@@ -91,7 +99,7 @@ pub(super) fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
 /// Who uses up a budget ends near it, a little above as well as below.
 const WELL_ABOVE: f64 = 1.5;
 
-pub(super) fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
+fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     let overhead = &run.summary.overhead;
     let (Some(running), Some(budget)) = (&overhead.running_share, overhead.budget) else {
         return Vec::new();
@@ -124,7 +132,7 @@ pub(super) fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     }]
 }
 
-pub(super) fn no_variables(run: &RunFacts) -> Vec<RuleMatch> {
+fn no_variables(run: &RunFacts) -> Vec<RuleMatch> {
     let coverage = &run.summary.coverage;
     let is_alive = run.summary.pvars.iter().any(|pvar| !pvar.statistic.is_zero());
     let sends = run.count(super::SENDS) + run.count(super::COLLECTIVES);

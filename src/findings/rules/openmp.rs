@@ -2,13 +2,26 @@
 
 use gyan_results::{OpenMpRegionSummary, OpenMpSummary};
 
-use super::{RuleMatch, percent};
+use super::{Rule, RuleMatch, percent};
 use crate::findings::MUCH_SHARE;
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::hybrid::{ThreadSeconds, thread_seconds};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, START_AND_END, Time, estimated, exact, taken, time_of};
 use crate::words::seconds;
+
+pub(super) const RULES: &[Rule] = rules! {
+    90 "serial-code": Program, "the OpenMP efficiency (gyan report --openmp)", serial_code;
+    100 "openmp-imbalance": Program,
+        "the load balance of the threads (gyan report --openmp)",
+        imbalance;
+    110 "short-regions": Program,
+        "the OpenMP efficiency, and the number of entries (gyan report --openmp)",
+        short_regions;
+    350 "threads-wait-for-mpi": Program,
+        "the MPI efficiency of the threads (gyan report --openmp)",
+        threads_wait_for_mpi;
+};
 
 const SHOWN_BY: &str = "gyan report --openmp";
 /// With this part of its threads' time lost to imbalance a region is worth a look, as POP has it.
@@ -31,7 +44,7 @@ fn own_code(of: &OpenMpSummary, thread_s: f64, error: Option<f64>) -> Stake {
     Stake::new(Claim::OwnCode, Time { seconds: thread_s / of.threads.avg, error })
 }
 
-pub(super) fn serial_code(run: &RunFacts) -> Vec<RuleMatch> {
+fn serial_code(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, all)) = known(run) else { return Vec::new() };
     let serial_s = of.serial_s.sum.as_f64();
     let title = format!(
@@ -69,7 +82,7 @@ fn and_more(regions: usize) -> String {
     }
 }
 
-pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
+fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, all)) = known(run) else { return Vec::new() };
     let lost = |region: &OpenMpRegionSummary| region.lost_to_imbalance_s.sum.as_f64();
     let part = |region: &OpenMpRegionSummary| lost(region) / region.threads_s.sum.as_f64();
@@ -99,7 +112,7 @@ pub(super) fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
+fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, _)) = known(run) else { return Vec::new() };
     let time_s = |region: &OpenMpRegionSummary| region.time_s.sum.as_f64();
     let entries = |region: &OpenMpRegionSummary| region.entries.sum.as_f64();
@@ -145,7 +158,7 @@ pub(super) fn short_regions(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn threads_wait_for_mpi(run: &RunFacts) -> Vec<RuleMatch> {
+fn threads_wait_for_mpi(run: &RunFacts) -> Vec<RuleMatch> {
     let Some((of, all)) = known(run) else { return Vec::new() };
     let all_in_mpi_s = of.serial_in_mpi_s.sum.as_f64();
     let in_regions_s: f64 = of.regions.iter().map(|region| region.in_mpi_s.sum.as_f64()).sum();

@@ -5,11 +5,17 @@ use gyan_results::{
     Evidence, Fidelity, MessageDirection, MessageWaitingSummary, Quantity, Summary, only_starts,
 };
 
-use super::{RECEIVES, RuleMatch, SENDS, WAITS, messages, percent};
+use super::{RECEIVES, Rule, RuleMatch, SENDS, WAITS, messages, percent};
 use crate::findings::account::Cause;
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, Time, exact, taken};
 use crate::words::{how_much_in, seconds};
+
+pub(super) const RULES: &[Rule] = rules! {
+    240 "wrong-order": Program, "the waiting while a message is there", wrong_order;
+    250 "late-senders": Program, "the waiting of receives, or the load balance", late_senders;
+    260 "late-receivers": Program, "the waiting of sends", late_receivers;
+};
 
 /// Messages are judged by those that were compared if they are so many of all.
 const COMPARED: f64 = 0.6;
@@ -26,14 +32,14 @@ const LEAST_UNEXPLAINED: f64 = 0.1;
 /// A pair of ranks stands for all with this part of the waiting, if it is also twice that of any other.
 const MOST: f64 = 0.5;
 
-pub(super) fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
+fn late_senders(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, MessageDirection::Sent).unwrap_or_else(|| {
         let is_told = run.queue(Quantity::LateSenders).next().is_some();
         if is_told { messages::late_senders(run) } else { unexplained(run) }
     })
 }
 
-pub(super) fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
+fn late_receivers(run: &RunFacts) -> Vec<RuleMatch> {
     late(run, MessageDirection::Received).unwrap_or_default()
 }
 
@@ -61,7 +67,7 @@ fn waited(what: &str, seconds: f64, error: Option<f64>) -> Evidence {
 }
 
 /// A rank waits for a message while the one that it receives next is there.
-pub(super) fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
+fn wrong_order(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(waiting) = compared(run.summary) else { return Vec::new() };
     let error = waiting.late_senders_error_s;
     let functions = [RECEIVES, WAITS].concat();

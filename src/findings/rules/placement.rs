@@ -2,7 +2,7 @@
 
 use gyan_results::{Fidelity, OpenMpRuntime, PlacementSummary};
 
-use super::{RECEIVES, RuleMatch, SENDS, WAITS};
+use super::{RECEIVES, Rule, RuleMatch, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
@@ -11,6 +11,23 @@ use crate::findings::run::{
 };
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
 use crate::words::{bytes, double, seconds};
+
+pub(super) const RULES: &[Rule] = rules! {
+    10 "bound-together": Run,
+        "the processors of each rank (gyan report --machine) and the time for which they wanted one",
+        bound_together;
+    20 "oversubscribed": Run,
+        "the time for which ranks wanted a processor (gyan report --machine)",
+        oversubscribed;
+    30 "other-load": System,
+        "the time for which ranks wanted a processor (gyan report --machine)",
+        other_load;
+    40 "idle-processors": Run,
+        "the processors that a rank used (gyan report --machine)",
+        idle_processors;
+    50 "slow-start": Run, "the time in MPI_Init", slow_start;
+    200 "copied-twice": System, "the time in sends and receives", copied_twice;
+};
 
 /// From this many bytes on, messages are copied by pages rather than through buffers.
 const LARGE: f64 = 65536.0;
@@ -24,7 +41,7 @@ const MOST_USED: f64 = 0.6;
 /// Seconds of a rank.
 const LEAST_RUN_S: f64 = 1.0;
 
-pub(super) fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
+fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let at_stake = of_load(run);
@@ -114,7 +131,7 @@ fn used_by_others(run: &RunFacts, placement: &PlacementSummary, wait_s: f64) -> 
         .then_some(others)
 }
 
-pub(super) fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
+fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
     if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
         return Vec::new();
     }
@@ -169,7 +186,7 @@ fn outside(run: &RunFacts) -> Option<gyan_results::Evidence> {
     Some(estimated("of that outside MPI", lost.own, "s", "gyan report --machine"))
 }
 
-pub(super) fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
+fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     let mut placements = run.summary.placements.iter();
     let crowded = placements.find_map(|placement| Some((placement, placement.crowded.as_ref()?)));
     let Some((placement, crowded)) = crowded else { return Vec::new() };
@@ -223,7 +240,7 @@ pub(super) fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
+fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(used) = run.summary.resources.as_ref() else { return Vec::new() };
     let (Some(running), true) = (&used.processors_used, run.is_known_to_its_end()) else {
         return Vec::new();
@@ -279,7 +296,7 @@ pub(super) fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, evidence, advice, ..RuleMatch::default() }]
 }
 
-pub(super) fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
+fn copied_twice(run: &RunFacts) -> Vec<RuleMatch> {
     // Of Open MPI, only ob1 copies by what this rule looks at.
     if !run.is_on_one_host() || run.family == Family::OpenMpi && !run.sends_by_ob1() {
         return Vec::new();
@@ -346,7 +363,7 @@ fn without_fabric(run: &RunFacts) -> Option<String> {
     (is_in_use && run.sends_by_ob1()).then_some(extended)
 }
 
-pub(super) fn slow_start(run: &RunFacts) -> Vec<RuleMatch> {
+fn slow_start(run: &RunFacts) -> Vec<RuleMatch> {
     const START: &[&str] = &["MPI_Init", "MPI_Init_thread"];
     let time = run.time(START);
     let of_a_rank = run.of_a_rank(time.seconds);

@@ -1,11 +1,18 @@
 //! Work that a program need not do.
 
-use super::{POLLS, RuleMatch, percent};
+use super::{POLLS, Rule, RuleMatch, percent};
 use crate::findings::account::Cause;
 use crate::findings::kinds::{FunctionKind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, RunFacts, exact, taken};
 use crate::words::{bytes, double};
+
+pub(super) const RULES: &[Rule] = rules! {
+    60 "asks-for-rank": Program, "the number of calls", asks_for_rank;
+    70 "independent-io": Program, "the time in functions of MPI_File", independent_io;
+    120 "polling": Program, "the number of these calls", polling;
+    410 "leak": Program, "objects made, minus objects freed", leak;
+};
 
 /// How many requests and messages there may have been at most; none where that is not known.
 fn requests(run: &RunFacts) -> Option<f64> {
@@ -40,7 +47,7 @@ fn makes_request(name: &str) -> bool {
     is_access || is_of_file || is_immediate && !OTHERS.iter().any(|start| rest.starts_with(start))
 }
 
-pub(super) fn polling(run: &RunFacts) -> Vec<RuleMatch> {
+fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(of) = requests(run) else { return Vec::new() };
     let asked = run.count(POLLS);
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
@@ -71,7 +78,7 @@ pub(super) fn polling(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
+fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     const ASKS: &[&str] = &["MPI_Comm_rank", "MPI_Comm_size"];
     let time = run.time(ASKS);
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
@@ -89,7 +96,7 @@ pub(super) fn asks_for_rank(run: &RunFacts) -> Vec<RuleMatch> {
     vec![RuleMatch { title, at_stake, evidence, advice, functions, ..RuleMatch::default() }]
 }
 
-pub(super) fn leak(run: &RunFacts) -> Vec<RuleMatch> {
+fn leak(run: &RunFacts) -> Vec<RuleMatch> {
     const KINDS: [(&str, &str, &[&str]); 3] = [
         (
             // Of profiles that do not tell what came back: only functions that give each rank one.
@@ -221,7 +228,7 @@ fn collective_of(alone: &str) -> String {
     }
 }
 
-pub(super) fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
+fn independent_io(run: &RunFacts) -> Vec<RuleMatch> {
     const ALONE: &[&str] = functions![
         MPI_File_read MPI_File_read_at MPI_File_read_shared MPI_File_write MPI_File_write_at
         MPI_File_write_shared MPI_File_iread MPI_File_iread_at MPI_File_iwrite MPI_File_iwrite_at

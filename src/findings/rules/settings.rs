@@ -2,38 +2,47 @@
 
 use gyan_results::CvarSetting;
 
-use super::RuleMatch;
-use crate::findings::knobs::{say, set};
+use super::{Rule, RuleMatch};
+use crate::findings::knobs::{DYNAMIC_RULES, say, set};
 use crate::findings::run::{RunFacts, exact, is_true, setting};
+
+pub(super) const RULES: &[Rule] = rules! {
+    420 "without-dynamic-rules": Run,
+        "the time of the function; the number of messages that it sends",
+        without_dynamic_rules;
+    430 "setting-ignored": Run, "the value of the variable", ignored;
+    440 "inert-setting": Run, "nothing moves", inert;
+};
 
 const SHOWN: &str = "gyan report --environment";
 
-pub(super) fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
-    const RULES: &str = "coll_tuned_use_dynamic_rules";
+fn without_dynamic_rules(run: &RunFacts) -> Vec<RuleMatch> {
     let is_algorithm = |cvar: &&CvarSetting| {
         cvar.name.starts_with("coll_tuned_") && cvar.name.ends_with("_algorithm")
     };
     let is_chosen =
         |cvar: &&CvarSetting| !matches!(cvar.value.as_deref(), None | Some("ignore" | "0"));
-    if run.is_on(RULES) != Some(false) {
+    if run.is_on(DYNAMIC_RULES) != Some(false) {
         return Vec::new();
     }
     let set_ones = run.summary.cvars.iter().filter(is_algorithm).filter(is_chosen);
     let of = |cvar: &CvarSetting| {
         let value = cvar.value.as_deref().unwrap_or_default();
-        let title = format!("{}={value} has no effect: {RULES} is off", cvar.name);
-        let mut advice = set("turn the rules on", RULES, "1");
+        let title = format!("{}={value} has no effect: {DYNAMIC_RULES} is off", cvar.name);
+        let mut advice = set("turn the rules on", DYNAMIC_RULES, "1");
         if cvar.requested.is_some() {
-            advice.command =
-                Some(format!("gyan run --set {RULES}=1 --set {}={value} -- ...", cvar.name));
+            advice.command = Some(format!(
+                "gyan run --set {DYNAMIC_RULES}=1 --set {}={value} -- ...",
+                cvar.name
+            ));
         }
-        let evidence = vec![exact(RULES, 0.0, "", SHOWN)];
+        let evidence = vec![exact(DYNAMIC_RULES, 0.0, "", SHOWN)];
         RuleMatch { title, evidence, advice: vec![advice], ..RuleMatch::default() }
     };
     set_ones.map(of).collect()
 }
 
-pub(super) fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
+fn ignored(run: &RunFacts) -> Vec<RuleMatch> {
     let of = |cvar: &CvarSetting| {
         let (value, asked) = (cvar.value.as_ref()?, cvar.requested.as_ref()?);
         // The library says that it was not set; otherwise the two values might only be written differently.
@@ -61,7 +70,7 @@ const OF_ONE_DEVICE: [(&str, &str); 3] = [
     (THROTTLE, "ch4"),
 ];
 
-pub(super) fn inert(run: &RunFacts) -> Vec<RuleMatch> {
+fn inert(run: &RunFacts) -> Vec<RuleMatch> {
     let Some(device) = &run.summary.mpi.device else { return Vec::new() };
     let of = |(name, reader): &(&str, &str)| {
         let cvar = run.summary.cvars.iter().find(|cvar| cvar.name == *name)?;

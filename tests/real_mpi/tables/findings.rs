@@ -11,12 +11,10 @@ use gyan_results::Finding;
 
 use super::{compare, parts};
 use crate::common::root;
-use crate::findings::{Proof, WITHOUT_A_CASE, proofs};
+use crate::findings::{EXAMPLES, Proof, WITHOUT_A_CASE, examples, proofs};
 
 const DOCUMENT: &str = "docs/findings.md";
 const WHAT: &str = "the proofs";
-/// A finding of each rule, which its page and `gyan explain` show.
-const EXAMPLES: &str = "src/findings/examples.json";
 
 /// The first cells of a row are the same on every machine.
 fn row(proof: &Proof) -> String {
@@ -67,7 +65,7 @@ fn findings_shows_what_each_rule_was_proven_with() {
 }
 
 /// The first finding of each rule.
-fn examples(proofs: Vec<Proof>) -> Vec<Finding> {
+fn first_of_each(proofs: Vec<Proof>) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     let findings = proofs.into_iter().map(|proof| proof.finding);
     findings.filter(|finding| seen.insert(finding.id.clone())).collect()
@@ -83,14 +81,13 @@ fn words(finding: &Finding) -> (&str, Vec<&str>) {
 #[test]
 #[ignore = "scripts/test runs it after all others"]
 fn the_examples_of_findings_read_like_those_of_these_runs() {
-    let mut found = examples(proofs());
-    let file = root().join(EXAMPLES);
-    let kept: Vec<Finding> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    found.extend(kept.into_iter().filter(|kept| WITHOUT_A_CASE.contains(&kept.id.as_str())));
+    let mut found = first_of_each(proofs());
+    found.extend(examples().into_iter().filter(|kept| WITHOUT_A_CASE.contains(&kept.id.as_str())));
     if std::env::var_os("BLESS").is_some() {
-        fs::write(&file, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
+        fs::write(root().join(EXAMPLES), serde_json::to_string_pretty(&found).unwrap() + "\n")
+            .unwrap();
     }
-    let kept: Vec<Finding> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let kept = examples();
     let kept: Vec<_> = kept.iter().map(words).collect();
     let found: Vec<_> = found.iter().map(words).collect();
     assert_eq!(kept, found, "{EXAMPLES} is out of date; BLESS=1 scripts/test writes it");

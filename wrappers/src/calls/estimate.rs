@@ -685,4 +685,312 @@ mod tests {
         assert_eq!(bars, [0, 0, 1, 1, 2, 2, 3, 11]);
         assert_eq!(bar(-5.0), 0);
     }
+
+    #[track_caller]
+    fn close(found: &[f64], expected: &[f64]) {
+        let is_close = |(found, expected): (&f64, &f64)| {
+            (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
+        };
+        assert_eq!(found.len(), expected.len());
+        assert!(found.iter().zip(expected).all(is_close), "{found:?} for {expected:?}");
+    }
+
+    #[test]
+    fn stretches_of_a_run_add_up_and_none_is_negative() {
+        let small = Times {
+            timed: 1,
+            sum: 2.0,
+            unseen: 3.0,
+            total: 4.0,
+            sampled: 5,
+            variance: 6.0,
+            squares: 7.0,
+            pooled: 8.0,
+            lone: 9.0,
+            lone_variance: 10.0,
+            lone_squares: 11.0,
+        };
+        let large = Times {
+            timed: 101,
+            sum: 202.0,
+            unseen: 303.0,
+            total: 404.0,
+            sampled: 505,
+            variance: 606.0,
+            squares: 707.0,
+            pooled: 808.0,
+            lone: 909.0,
+            lone_variance: 1010.0,
+            lone_squares: 1111.0,
+        };
+        let hundred = Times {
+            timed: 100,
+            sum: 200.0,
+            unseen: 300.0,
+            total: 400.0,
+            sampled: 500,
+            variance: 600.0,
+            squares: 700.0,
+            pooled: 800.0,
+            lone: 900.0,
+            lone_variance: 1000.0,
+            lone_squares: 1100.0,
+        };
+        assert_eq!(small.plus(hundred), large);
+        assert_eq!(large.minus(small), hundred);
+        let none = small.minus(large);
+        close(&[none.unseen, none.variance, none.squares, none.pooled], &[0.0; 4]);
+        close(&[none.lone, none.lone_variance, none.lone_squares], &[0.0; 3]);
+        assert_eq!((none.timed, none.sampled), (0, 0));
+    }
+
+    #[test]
+    fn what_is_known_of_few_untimed_calls_of_many_and_of_too_few() {
+        let all = Times { timed: 100, sum: 1000.0, total: 1010.0, unseen: 1e6, ..Times::default() };
+        let known = |times: Times, count, longest, elapsed| {
+            let Estimate { total, error } = times.known(count, longest, elapsed);
+            (total, error)
+        };
+        assert_eq!(known(all, 100, 10.0, 1e6), (1000.0, Some(0.0)));
+        // Four calls of at most 10: they are less than a tenth.
+        assert_eq!(known(all, 104, 10.0, 1e6), (1010.0, Some(20.0)));
+        assert_eq!(known(all, 104, -1.0, 1e6), (1000.0, Some(0.0)));
+        // No more than the time in which there were any.
+        assert_eq!(known(Times { unseen: 6.0, ..all }, 104, 10.0, 1e6), (1006.0, Some(3.0)));
+        // A tenth is not negligible, and of a hundred calls the error is not known: it is a lower bound.
+        assert_eq!(known(all, 110, 10.0, 1e6), (1010.0, None));
+        assert_eq!(known(Times { unseen: 200.0, ..all }, 1000, 10.0, 1e6), (1010.0, Some(100.0)));
+        assert_eq!(known(Times { unseen: 200.0, ..all }, 1000, 10.0, 1e4), (1010.0, None));
+
+        // Ten differences of the same size, each with a variance of 1,000.
+        let ten = Times {
+            timed: 2500,
+            sum: 25_000.0,
+            total: 100_000.0,
+            unseen: 1e9,
+            sampled: 2000,
+            variance: 1e4,
+            squares: 1e7,
+            pooled: 1e4,
+            ..Times::default()
+        };
+        let (total, error) = known(ten, 10_000, 100.0, 1e9);
+        close(&[total, error.unwrap()], &[100_000.0, 115.0]);
+        // As they varied more before, but not far more, half of that counts.
+        close(&[Times { pooled: 4e4, ..ten }.error().unwrap()], &[2.5e4_f64.sqrt() * 1.15]);
+        close(&[Times { pooled: 100.0, ..ten }.error().unwrap()], &[115.0]);
+        close(&[Times { pooled: 5e4, ..ten }.error().unwrap()], &[115.0]);
+        assert_eq!(Times { pooled: 5e4, sampled: 1800, ..ten }.error(), None);
+        assert!(Times { pooled: 5e4, sampled: 1875, ..ten }.error().is_some());
+        assert_eq!(Times { timed: 2499, ..ten }.error(), None);
+        // Five differences are enough, four are not.
+        close(&[Times { squares: 2e7, ..ten }.error().unwrap()], &[130.0]);
+        assert_eq!(Times { squares: 2.5e7, ..ten }.error(), None);
+        assert_eq!(Times { variance: 0.0, squares: 0.0, ..ten }.error(), None);
+
+        // An error of more than three tenths is none, and the time is what the calls took at least.
+        let at_most = |total| known(Times { total, ..ten }, 1_000_000, 100.0, 1e9).1;
+        assert!(at_most(384.0).is_some() && at_most(383.0).is_none());
+        let wide = Times { variance: 1e10, squares: 1e19, pooled: 1e10, ..ten };
+        assert_eq!(known(Times { total: 226_000.0, ..wide }, 10_000, 100.0, 1e9), (26_000.0, None));
+        // Without outliers 80,000 are left, with a variance of 1e8.
+        let lone = Times { lone: 20_000.0, lone_variance: 9.9e9, lone_squares: 7.0, ..wide };
+        close(&[lone.at_least()], &[60_000.0]);
+        close(&[lone.regular().0, lone.regular().1], &[80_000.0, 1e8]);
+        close(&[lone.outliers().0, lone.outliers().1], &[20_000.0, 7.0]);
+        close(&[Times { lone_variance: 2e10, ..wide }.regular().1], &[0.0]);
+        assert_eq!((lone.total(), lone.variance()), (100_000.0, 1e10));
+        close(&[ten.untimed_at_most(2510, 3.0), ten.within(1.0, 2510, 3.0)], &[30.0, 25_000.0]);
+    }
+
+    /// Of 10 calls, four are timed: of the last two, one stands for 4 calls and one, which is an outlier, for 2.
+    fn four_of_ten() -> (Timing, [u64; 4]) {
+        let timing = Timing::new();
+        let took = |weight, call, ticks| timing.take_as(weight, call, ticks, 4.0);
+        let counted =
+            [took(1.0, 1, 10.0), took(1.0, 2, 14.0), took(4.0, 6, 8.0), took(2.0, 8, 1000.0)];
+        (timing, counted)
+    }
+
+    #[test]
+    fn each_timed_call_corrects_the_mean_before_it_for_as_many_calls_as_it_stands_for() {
+        let (timing, counted) = four_of_ten();
+        assert_eq!(counted, [0, 0, 3, 1]);
+        // The mean before each: 0, 10, 12, and (10 + 14 + 4 * 8) / 6.
+        let third = 56.0 / 6.0;
+        let differences = [10.0, 4.0, -4.0, 1000.0 - third];
+        let predicted = 10.0 + 4.0 * 12.0 + 2.0 * third;
+        let corrections = 10.0 + 4.0 - 4.0 * 4.0 + 2.0 * differences[3];
+        let mean = (56.0 + 2.0 * 1000.0) / 8.0;
+        // With a resolution of a tick.
+        let variances = [4.0 * 3.0 * (16.0 + 1.0), 2.0 * (differences[3] * differences[3] + 1.0)];
+        let spreads = [16.0 / 2.0, (16.0 + 4.0 * 16.0) / 6.0];
+        let times = timing.times(10, 7.0);
+        assert_eq!((times.timed, times.sampled), (4, 2));
+        close(
+            &[times.sum, times.unseen, times.total, times.variance, times.squares, times.pooled],
+            &[
+                1032.0,
+                7.0,
+                predicted + corrections + 2.0 * mean,
+                variances[0] + variances[1],
+                variances[0] * variances[0] + variances[1] * variances[1],
+                12.0 * (spreads[0] + 1.0) + 2.0 * (spreads[1] + 1.0),
+            ],
+        );
+        close(
+            &[times.lone, times.lone_variance, times.lone_squares],
+            &[differences[3], variances[1], differences[3] * differences[3]],
+        );
+        // The mean of the last ones: a sixteenth each.
+        let mut recent = 10.0;
+        for ticks in [14.0, 8.0, 1000.0] {
+            recent += (ticks - recent) / 16.0;
+        }
+        close(&[timing.mean(100)], &[recent]);
+        close(&[timing.mean(2)], &[516.0]);
+        close(&[timing.mean(0)], &[1032.0]);
+        assert_eq!(timing.timed(), 4);
+        let bars = timing.histogram(16);
+        // From 32 ns and from 2048 ns on, at 4 ns a tick.
+        close(&[bars[6], bars[12], bars.iter().sum()], &[12.0, 4.0, 16.0]);
+        assert_eq!((timing.take_max(), timing.take_max()), (1000.0, 0.0));
+        close(&[Timing::new().histogram(3).iter().sum()], &[0.0]);
+    }
+
+    #[test]
+    fn a_call_that_is_timed_in_any_case_stands_for_itself() {
+        let (timing, _) = four_of_ten();
+        let before = timing.times(10, 0.0);
+        timing.spacing.set(2.0);
+        timing.take_certain(300.0, 1.0);
+        let after = timing.times(10, 0.0);
+        // Instead of the mean of 257.
+        close(&[after.total - before.total, after.sum - before.sum], &[43.0, 300.0]);
+        assert_eq!((after.timed, after.sampled), (5, 3));
+        timing.spacing.set(1.0);
+        timing.take_certain(300.0, 1.0);
+        assert_eq!(timing.times(10, 0.0).sampled, 3);
+        // Of calls that are skipped nothing is said.
+        timing.skip(12);
+        let skipped = timing.times(14, 0.0).total - timing.times(12, 0.0).total;
+        close(&[skipped], &[2.0 * 257.0]);
+        close(&[timing.times(12, 0.0).total], &[after.total + 43.0 - 2.0 * 257.0]);
+    }
+
+    #[test]
+    fn an_outlier_takes_over_32_times_as_long_as_a_typical_call() {
+        let stratum = Stratum::new();
+        // The first one is compared with nothing.
+        assert!(!stratum.is_lone(1e6));
+        let stratum = Stratum::new();
+        for _ in 0..100 {
+            stratum.is_lone(16.0);
+            stratum.timed.add(1);
+        }
+        assert!(!stratum.is_lone(512.0));
+        assert!(stratum.is_lone(600.0));
+        // A call has a sixty-fourth in the mean of the logarithms, which was 4.
+        let found = stratum.typical.get();
+        let first = 4.0 + 5.0 / 64.0;
+        close(&[found], &[first + (log2(600.0) - first) / 64.0]);
+        close(&[log2(0.5), log2(1.0), log2(8.0), log2(12.0)], &[0.0, 0.0, 3.0, 3.5]);
+    }
+
+    #[test]
+    fn the_next_call_to_time_depends_on_what_is_allotted_and_otherwise_doubles_the_distance() {
+        // 1 - e^(-d) of the calls come within `d` spacings.
+        assert_eq!([drawn(10.0, 0.5), drawn(10.0, 0.9), drawn(1.49, 0.9)], [6, 23, 0]);
+        assert_eq!(drawn(1.5, 0.9), 3);
+        close(&[weight(1.49), weight(1e6)], &[1.0, 1e6 + 0.5 + 1.0 / 12e6]);
+        for spacing in [1.5_f64, 2.0, 5.0] {
+            let exact = 1.0 / (1.0 - (-1.0 / spacing).exp());
+            assert!((weight(spacing) / exact - 1.0).abs() < 1e-6, "{spacing}");
+        }
+        let timing = Timing::new();
+        let next = |limited, each, random| timing.next(100, limited, each, random);
+        for call in 0..16 {
+            // The first ones are all timed.
+            assert_eq!((next(true, false, 0.5), timing.spacing()), (100, 1.0), "{call}");
+            timing.now.timed.add(1);
+        }
+        assert_eq!((next(true, false, 0.5), timing.spacing()), (101, 2.0));
+        close(&[timing.weight()], &[weight(2.0)]);
+        assert_eq!((next(true, false, 0.0), timing.spacing()), (100, 4.0));
+        assert_eq!((next(true, true, 0.5), timing.spacing()), (100, 1.0));
+        assert_eq!((next(false, false, 0.5), timing.spacing()), (100, 1.0));
+        timing.spacing.set(40_000.0);
+        next(true, false, 0.5);
+        close(&[timing.spacing()], &[65536.0]);
+        assert_eq!(timing.allot(0.1, 100, 0.5), 106);
+        assert_eq!((next(true, false, 0.9), timing.spacing()), (123, 10.0));
+        // The call before it only warms up.
+        assert_eq!((timing.allot(1.0 / 64.0, 100, 0.5), timing.is_warm()), (143, false));
+        assert_eq!((timing.warms_up(), timing.is_warm()), (true, true));
+        assert_eq!((timing.warms_up(), timing.is_warm()), (false, false));
+        assert_eq!((timing.allot(1.0 / 64.0, 100, 0.0), timing.is_warm()), (100, true));
+        // Up to a distance of 32 none does.
+        assert_eq!((timing.allot(1.0 / 32.0, 100, 0.5), timing.is_warm()), (122, false));
+        assert!(!timing.warms_up());
+        timing.allot(1e-9, 100, 0.0);
+        close(&[timing.spacing()], &[65536.0]);
+        timing.allot(2.0, 100, 0.0);
+        close(&[timing.spacing()], &[1.0]);
+        assert_eq!((timing.free(7), timing.spacing(), timing.now.allotted.get()), (7, 1.0, 0.0));
+        timing.take_at(3.0, 200, 5.0);
+        assert_eq!((timing.spacing(), timing.now.weights.get()), (3.0, weight(3.0)));
+    }
+
+    #[test]
+    fn a_look_tells_how_often_a_function_is_called_and_how_long_calls_went_unseen() {
+        let (timing, _) = four_of_ten();
+        let spread = timing.now.spread();
+        close(&[spread], &[(80.0 + 2.0 * (1000.0_f64 - 56.0 / 6.0).powi(2)) / 8.0]);
+        assert!(timing.look(10, 5.0, 20.0));
+        // Fewer than 16 were timed: they may vary by as much as they take.
+        close(&[timing.demand().0, timing.demand().1], &[2.0, spread.sqrt().max(257.0)]);
+        close(
+            &[timing.now.weights.get(), timing.now.differences.get()],
+            &[8.0 * 0.998, 8.0 * 0.998 * spread],
+        );
+        assert_eq!((timing.unseen.get(), timing.untimed.get()), (5.0, 6));
+        // No more of them: the rate fades, and no time is added.
+        assert!(timing.look(10, 20.0, 20.0));
+        close(&[timing.demand().0, timing.unseen.get()], &[2.0 * 20.0 / (20.0 + 20.0), 5.0]);
+        close(&[timing.times(11, 3.0).unseen], &[8.0]);
+        timing.look(13, 0.5, 20.0);
+        // At least a tick.
+        close(&[timing.demand().0], &[3.0]);
+
+        let steady = Timing::new();
+        assert_eq!(steady.demand(), (0.0, 0.0));
+        for call in 1..=16 {
+            steady.take(call, 100.0, 1.0);
+            let least = if call < 16 { 100.0 } else { 5.0 };
+            close(&[steady.demand().1], &[least]);
+        }
+        assert!(!Timing::new().look(10, 5.0, 20.0), "none was timed");
+        assert!(!steady.look(0, 5.0, 20.0), "none was made");
+    }
+
+    #[test]
+    fn each_phase_has_its_own_mean_and_begins_with_that_of_the_one_before() {
+        let (timing, _) = four_of_ten();
+        assert_eq!(timing.change_phase((0, 1), true, 10, 0.5), 10);
+        // Two calls more of the first phase.
+        close(&[timing.times(10, 0.0).total], &[2056.0 + 2.0 * 257.0]);
+        close(&[timing.now.mean.get()], &[257.0]);
+        assert_eq!((timing.now.timed.get(), timing.looked.get()), (0, 10));
+        timing.take_as(1.0, 11, 50.0, 1.0);
+        close(&[timing.now.mean.get()], &[50.0]);
+        timing.allot(0.1, 11, 0.5);
+        assert_eq!(timing.change_phase((1, 0), true, 20, 0.5), 20);
+        close(&[timing.now.mean.get(), timing.now.weights.get()], &[257.0, 8.0]);
+        assert_eq!(timing.now.timed.get(), 4);
+        // What was allotted to a phase is so again; unless there is no limit.
+        assert_eq!(timing.change_phase((0, 1), true, 30, 0.5), 36);
+        assert_eq!((timing.now.mean.get(), timing.spacing()), (50.0, 10.0));
+        assert_eq!(timing.change_phase((1, 17), false, 40, 0.5), 40);
+        assert_eq!((timing.now.mean.get(), timing.spacing()), (50.0, 1.0), "17 shares it with 1");
+    }
 }
