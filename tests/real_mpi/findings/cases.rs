@@ -6,7 +6,7 @@ use gyan_results::{Quantity, Summary};
 use super::Then::{Gone, MayStay};
 use super::Twin::{Advised, Healthy, Started};
 use super::witnesses::Is::{Counted, Ratio, Seconds};
-use super::witnesses::{self as of, NONE, Witness};
+use super::witnesses::{self as of, Is, NONE, Witness};
 use super::{Case, Ranks, Start, Then, Twin, start};
 use crate::common::{BED, MPICH_PVARS, Mpi, OPENMPI_SPC, OPENMPI5};
 
@@ -44,33 +44,22 @@ const USED: Witness = Witness {
     of: |summary| Some(summary.resources.as_ref()?.processors_used.as_ref()?.avg),
     is: Ratio,
 };
-const EXCHANGING: Witness = Witness {
-    name: "time in `MPI_Sendrecv`",
-    of: |summary| of::time(summary, "MPI_Sendrecv"),
-    is: Seconds,
-};
-const SENDING: Witness = Witness {
-    name: "time in `MPI_Send`",
-    of: |summary| of::time(summary, "MPI_Send"),
-    is: Seconds,
-};
-const STARTING: Witness = Witness {
-    name: "time in `MPI_Init`",
-    of: |summary| of::time(summary, "MPI_Init"),
-    is: Seconds,
-};
+const EXCHANGING: Witness = seconds("time in `MPI_Sendrecv`", |of| of::time(of, "MPI_Sendrecv"));
+const SENDING: Witness = seconds("time in `MPI_Send`", |of| of::time(of, "MPI_Send"));
+const STARTING: Witness = seconds("time in `MPI_Init`", |of| of::time(of, "MPI_Init"));
 const IN_MPI: Witness = Witness { name: "share of MPI", of: of::share_of_mpi, is: Ratio };
 
-/// In the program without the problem, the finding is gone and the ratio is another.
-const fn gone_with_it(
-    name: &'static str,
-    of: fn(&Summary) -> Option<f64>,
-) -> (Twin, Then, Witness) {
-    (Healthy, Gone, Witness { name, of, is: Ratio })
+const fn seconds(name: &'static str, of: fn(&Summary) -> Option<f64>) -> Witness {
+    Witness { name, of, is: Seconds }
 }
 
-const fn waiting(name: &'static str, of: fn(&Summary) -> Option<f64>) -> Witness {
-    Witness { name, of, is: Seconds }
+/// In the program without the problem, the finding is gone and the number is another.
+const fn healthy(
+    name: &'static str,
+    is: Is,
+    of: fn(&Summary) -> Option<f64>,
+) -> (Twin, Then, Witness) {
+    (Healthy, Gone, Witness { name, of, is })
 }
 
 /// In a ring of two, which this library chooses, each sends twice; with recursive doubling, once; 100 times.
@@ -125,7 +114,7 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Allreduce"],
         ranks: &[1],
         evidence: &[("load balance", 0.4, 0.75)],
-        twins: &[gone_with_it("load balance", |summary| {
+        twins: &[healthy("load balance", Ratio, |summary| {
             Some(summary.efficiencies.as_ref()?.load_balance)
         })],
         ..Case::of("imbalance", start(MPICH4))
@@ -136,13 +125,13 @@ pub(super) const CASES: &[Case] = &[
             ("threads of a rank", 4.0, 4.0),
             ("time outside of parallel regions and of MPI", 1.6, f64::INFINITY),
         ],
-        twins: &[gone_with_it("OpenMP efficiency", |summary| Some(of::hybrid(summary)?.openmp))],
+        twins: &[healthy("OpenMP efficiency", Ratio, |summary| Some(of::hybrid(summary)?.openmp))],
         ..Case::of("serial-code", OPENMP)
     },
     Case {
         // Of 4 x 40 ms, 90 ms.
         evidence: &[("of its threads' time", 0.45, 0.6), ("entries on all ranks", 80.0, 80.0)],
-        twins: &[gone_with_it("load balance of threads", |summary| {
+        twins: &[healthy("load balance of threads", Ratio, |summary| {
             Some(of::hybrid(summary)?.load_balance)
         })],
         ..Case::of("openmp-imbalance", OPENMP)
@@ -152,13 +141,13 @@ pub(super) const CASES: &[Case] = &[
             ("entries on all ranks", 20_000.0, 20_000.0),
             ("time of an entry", 5e-6, 100e-6),
         ],
-        twins: &[gone_with_it("OpenMP efficiency", |summary| Some(of::hybrid(summary)?.openmp))],
+        twins: &[healthy("OpenMP efficiency", Ratio, |summary| Some(of::hybrid(summary)?.openmp))],
         ..Case::of("short-regions", Start { ranks: Ranks::Are(1), ..PASSIVE })
     },
     Case {
         functions: &["MPI_Allreduce"],
         evidence: &[("threads of a rank", 4.0, 4.0)],
-        twins: &[gone_with_it("MPI efficiency of threads", |summary| {
+        twins: &[healthy("MPI efficiency of threads", Ratio, |summary| {
             Some(of::hybrid(summary)?.mpi)
         })],
         ..Case::of("threads-wait-for-mpi", PASSIVE)
@@ -166,7 +155,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         functions: &["MPI_Alltoallv"],
         evidence: &[("communication efficiency", 0.2, 0.6)],
-        twins: &[gone_with_it("communication efficiency", |summary| {
+        twins: &[healthy("communication efficiency", Ratio, |summary| {
             Some(summary.efficiencies.as_ref()?.communication)
         })],
         ..Case::of("communication", start(MPICH4))
@@ -175,33 +164,23 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Allreduce"],
         ranks: &[1],
         evidence: &[("calls that were compared", 40.0, 40.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            waiting("waiting in `MPI_Allreduce`", |of| of::waiting(of, "MPI_Allreduce")),
-        )],
+        twins: &[healthy("waiting in `MPI_Allreduce`", Seconds, |of| {
+            of::waiting(of, "MPI_Allreduce")
+        })],
         ..Case::of("waiting", start(MPICH4))
     },
     Case {
         functions: &["MPI_Bcast"],
         ranks: &[1],
         evidence: &[("calls that were compared", 40.0, 40.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            waiting("waiting in `MPI_Bcast`", |of| of::waiting(of, "MPI_Bcast")),
-        )],
+        twins: &[healthy("waiting in `MPI_Bcast`", Seconds, |of| of::waiting(of, "MPI_Bcast"))],
         ..Case::of("late-root", start(MPICH4))
     },
     Case {
         functions: &["MPI_Reduce"],
         ranks: &[1],
         evidence: &[("calls that were compared", 40.0, 40.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            waiting("waiting in `MPI_Reduce`", |of| of::waiting(of, "MPI_Reduce")),
-        )],
+        twins: &[healthy("waiting in `MPI_Reduce`", Seconds, |of| of::waiting(of, "MPI_Reduce"))],
         ..Case::of("early-root", start(OPENMPI5))
     },
     Case {
@@ -217,15 +196,9 @@ pub(super) const CASES: &[Case] = &[
     Case {
         functions: &["MPI_Barrier"],
         evidence: &[("calls on all ranks", 80.0, 80.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Barrier`",
-                of: |summary| of::calls(summary, "MPI_Barrier"),
-                is: Counted([80.0; 2], [0.0; 2]),
-            },
-        )],
+        twins: &[healthy("calls of `MPI_Barrier`", Counted([80.0; 2], [0.0; 2]), |summary| {
+            of::calls(summary, "MPI_Barrier")
+        })],
         ..Case::of("barrier", start(MPICH4))
     },
     Case {
@@ -249,14 +222,10 @@ pub(super) const CASES: &[Case] = &[
         ranks: &[0],
         // The last one may be among them.
         evidence: &[("longest queue of unexpected messages", 2000.0, 2001.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "longest queue of unexpected messages",
-                of: |summary| of::most(summary, Quantity::UnexpectedLength),
-                is: Counted([2000.0, 2001.0], [0.0, 2.0]),
-            },
+        twins: &[healthy(
+            "longest queue of unexpected messages",
+            Counted([2000.0, 2001.0], [0.0, 2.0]),
+            |summary| of::most(summary, Quantity::UnexpectedLength),
         )],
         ..Case::of("flooded", PERUSE)
     },
@@ -265,15 +234,9 @@ pub(super) const CASES: &[Case] = &[
         ranks: &[0],
         // 40 ms of one rank and 20 ms of the other, in each of 39 steps.
         evidence: &[("waiting while the next message was there", 1.1, 1.8)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "waiting while the next message was there",
-                of: |summary| summary.message_waiting.as_ref().map(|of| of.wrong_order_s),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("waiting while the next message was there", Seconds, |summary| {
+            summary.message_waiting.as_ref().map(|of| of.wrong_order_s)
+        })],
         ..Case::of("wrong-order", start(OPENMPI5))
     },
     Case {
@@ -281,30 +244,18 @@ pub(super) const CASES: &[Case] = &[
         ranks: &[0, 1],
         // 40 ms in each of 40 steps.
         evidence: &[("waiting for late senders", 1.5, 2.4)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "waiting for late senders",
-                of: |summary| summary.message_waiting.as_ref().map(|of| of.late_senders_s),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("waiting for late senders", Seconds, |summary| {
+            summary.message_waiting.as_ref().map(|of| of.late_senders_s)
+        })],
         ..Case::of("late-senders", start(MPICH4))
     },
     Case {
         functions: &["MPI_Recv"],
         // Two more in the last exchange.
         evidence: &[("receives that waited", 38.0, 42.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "receives that waited",
-                of: |summary| of::number(summary, Quantity::LateSenders),
-                is: Counted([38.0, 42.0], [0.0, 2.0]),
-            },
-        )],
+        twins: &[healthy("receives that waited", Counted([38.0, 42.0], [0.0, 2.0]), |summary| {
+            of::number(summary, Quantity::LateSenders)
+        })],
         ..Case::of("late-senders", PERUSE_ALONE)
     },
     Case {
@@ -312,54 +263,36 @@ pub(super) const CASES: &[Case] = &[
         ranks: &[0, 1],
         // 30 ms in each of 40 steps.
         evidence: &[("waiting for late receivers", 1.1, 1.8)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "waiting for late receivers",
-                of: |summary| summary.message_waiting.as_ref().map(|of| of.late_receivers_s),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("waiting for late receivers", Seconds, |summary| {
+            summary.message_waiting.as_ref().map(|of| of.late_receivers_s)
+        })],
         ..Case::of("late-receivers", start(MPICH4))
     },
     Case {
         evidence: &[("messages that came first", 36.0, 40.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "messages that came before their receive",
-                of: |summary| of::number(summary, Quantity::LateReceivers),
-                is: Counted([36.0, 40.0], [0.0; 2]),
-            },
+        twins: &[healthy(
+            "messages that came before their receive",
+            Counted([36.0, 40.0], [0.0; 2]),
+            |summary| of::number(summary, Quantity::LateReceivers),
         )],
         ..Case::of("unexpected-messages", PERUSE_ALONE)
     },
     Case {
         // The sum of 1 to 900 in each of 100 rounds on each of two ranks.
         evidence: &[("match attempts", 81_090_000.0, 81_090_000.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "match attempts",
-                of: |summary| of::number(summary, Quantity::UnexpectedMatchAttempts),
-                is: Counted([81_090_000.0; 2], [180_000.0; 2]),
-            },
+        twins: &[healthy(
+            "match attempts",
+            Counted([81_090_000.0; 2], [180_000.0; 2]),
+            |summary| of::number(summary, Quantity::UnexpectedMatchAttempts),
         )],
         ..Case::of("long-searches", start(MPICH_PVARS))
     },
     Case {
         evidence: &[("messages", 800_000.0, 800_000.0), ("bytes", 6_400_000.0, 6_400_000.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Sendrecv`",
-                of: |summary| of::calls(summary, "MPI_Sendrecv"),
-                is: Counted([800_000.0; 2], [800.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_Sendrecv`",
+            Counted([800_000.0; 2], [800.0; 2]),
+            |summary| of::calls(summary, "MPI_Sendrecv"),
         )],
         ..Case::of("small-messages", start(MPICH4))
     },
@@ -380,14 +313,10 @@ pub(super) const CASES: &[Case] = &[
         ranks: &[0],
         // 1,000 messages of 4,000 bytes from each of three ranks.
         evidence: &[("unexpected_recvq_buffer_size on rank 0", 11_900_000.0, 12_100_000.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "`unexpected_recvq_buffer_size`, largest sample",
-                of: |summary| of::sampled(summary, "unexpected_recvq_buffer_size"),
-                is: Counted([11_900_000.0, 12_100_000.0], [0.0, 4_100_000.0]),
-            },
+        twins: &[healthy(
+            "`unexpected_recvq_buffer_size`, largest sample",
+            Counted([11_900_000.0, 12_100_000.0], [0.0, 4_100_000.0]),
+            |summary| of::sampled(summary, "unexpected_recvq_buffer_size"),
         )],
         ..Case::of("memory", FOUR)
     },
@@ -397,14 +326,10 @@ pub(super) const CASES: &[Case] = &[
             ("calls that ask", 10_000_000.0, 10_000_000.0),
             ("requests and messages", 2.0, 2.0),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Iprobe`",
-                of: |summary| of::calls(summary, "MPI_Iprobe"),
-                is: Counted([10_000_000.0; 2], [0.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_Iprobe`",
+            Counted([10_000_000.0; 2], [0.0; 2]),
+            |summary| of::calls(summary, "MPI_Iprobe"),
         )],
         ..Case::of("polling", Start { mpi: MPICH4, ..TIMED })
     },
@@ -412,14 +337,10 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Comm_rank"],
         // Each rank asks for its rank and the size once more.
         evidence: &[("calls", 40_000_004.0, 40_000_004.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Comm_rank`",
-                of: |summary| of::calls(summary, "MPI_Comm_rank"),
-                is: Counted([40_000_002.0; 2], [2.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_Comm_rank`",
+            Counted([40_000_002.0; 2], [2.0; 2]),
+            |summary| of::calls(summary, "MPI_Comm_rank"),
         )],
         ..Case::of("asks-for-rank", Start { mpi: MPICH4, ..TIMED })
     },
@@ -430,15 +351,9 @@ pub(super) const CASES: &[Case] = &[
             ("communicators made on all ranks", 300.0, 300.0),
             ("communicators freed", 0.0, 0.0),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Comm_free`",
-                of: |summary| of::calls(summary, "MPI_Comm_free"),
-                is: Counted([0.0; 2], [300.0; 2]),
-            },
-        )],
+        twins: &[healthy("calls of `MPI_Comm_free`", Counted([0.0; 2], [300.0; 2]), |summary| {
+            of::calls(summary, "MPI_Comm_free")
+        })],
         ..Case::of("leak", start(MPICH4))
     },
     Case {
@@ -448,29 +363,19 @@ pub(super) const CASES: &[Case] = &[
             ("collective ones", 0.0, 0.0),
             ("bytes of the independent ones", 25_600_000.0, 25_600_000.0),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_File_write_at`",
-                of: |summary| of::calls(summary, "MPI_File_write_at"),
-                is: Counted([400_000.0; 2], [0.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_File_write_at`",
+            Counted([400_000.0; 2], [0.0; 2]),
+            |summary| of::calls(summary, "MPI_File_write_at"),
         )],
         ..Case::of("independent-io", start(OPENMPI4))
     },
     Case {
         functions: &["MPI_Comm_dup"],
         evidence: &[("calls of MPI_Comm_dup", 20_000.0, 20_000.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Comm_dup`",
-                of: |summary| of::calls(summary, "MPI_Comm_dup"),
-                is: Counted([20_000.0; 2], [2.0; 2]),
-            },
-        )],
+        twins: &[healthy("calls of `MPI_Comm_dup`", Counted([20_000.0; 2], [2.0; 2]), |summary| {
+            of::calls(summary, "MPI_Comm_dup")
+        })],
         ..Case::of("made-again", TIMED)
     },
     Case {
@@ -479,14 +384,10 @@ pub(super) const CASES: &[Case] = &[
             ("collectives", 2_000_000.0, 2_000_000.0),
             ("bytes", 16_000_000.0, 16_000_000.0),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Bcast`",
-                of: |summary| of::calls(summary, "MPI_Bcast"),
-                is: Counted([2_000_000.0; 2], [20_000.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_Bcast`",
+            Counted([2_000_000.0; 2], [20_000.0; 2]),
+            |summary| of::calls(summary, "MPI_Bcast"),
         )],
         ..Case::of("tiny-collectives", Start { mpi: MPICH4, ..TIMED })
     },
@@ -496,28 +397,18 @@ pub(super) const CASES: &[Case] = &[
             ("accesses", 16_000_000.0, 16_000_000.0),
             ("bytes", 128_000_000.0, 128_000_000.0),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "calls of `MPI_Put`",
-                of: |summary| of::calls(summary, "MPI_Put"),
-                is: Counted([16_000_000.0; 2], [16_000.0; 2]),
-            },
+        twins: &[healthy(
+            "calls of `MPI_Put`",
+            Counted([16_000_000.0; 2], [16_000.0; 2]),
+            |summary| of::calls(summary, "MPI_Put"),
         )],
         ..Case::of("tiny-accesses", TIMED)
     },
     Case {
         evidence: &[("calls of MPI_Win_lock", 80.0, 80.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "time in `MPI_Win_lock`",
-                of: |summary| of::time(summary, "MPI_Win_lock"),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("time in `MPI_Win_lock`", Seconds, |summary| {
+            of::time(summary, "MPI_Win_lock")
+        })],
         functions: &["MPI_Win_lock"],
         ..Case::of("long-locks", start(OPENMPI4))
     },
@@ -533,29 +424,15 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Bcast"],
         ranks: &[1],
         evidence: &[("longest call", 0.6, 1.5), ("calls of MPI_Bcast", 200.0, 200.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "longest `MPI_Bcast`",
-                of: |summary| of::longest(summary, "MPI_Bcast"),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("longest `MPI_Bcast`", Seconds, |summary| {
+            of::longest(summary, "MPI_Bcast")
+        })],
         ..Case::of("outlier", start(OPENMPI4))
     },
     Case {
         functions: &["MPI_Wait"],
         evidence: &[("bytes in nonblocking sends of 64 KiB and more", 41_943_040.0, 41_943_040.0)],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "time in `MPI_Wait`",
-                of: |summary| of::time(summary, "MPI_Wait"),
-                is: Seconds,
-            },
-        )],
+        twins: &[healthy("time in `MPI_Wait`", Seconds, |summary| of::time(summary, "MPI_Wait"))],
         ..Case::of("no-overlap", start(OPENMPI4))
     },
     Case {
@@ -565,17 +442,9 @@ pub(super) const CASES: &[Case] = &[
             ("threads in MPI, on average while one is", 1.05, 2.0),
             ("such calls", 180_000.0, f64::INFINITY),
         ],
-        twins: &[(
-            Healthy,
-            Gone,
-            Witness {
-                name: "threads in MPI",
-                of: |summary| {
-                    Some(summary.in_mpi.as_ref()?.time_s.sum.as_f64() / summary.wall_in_mpi_s()?)
-                },
-                is: Ratio,
-            },
-        )],
+        twins: &[healthy("threads in MPI", Ratio, |summary| {
+            Some(summary.in_mpi.as_ref()?.time_s.sum.as_f64() / summary.wall_in_mpi_s()?)
+        })],
         ..Case::of("thread-contention", Start { ranks: Ranks::Are(1), mpi: MPICH4, ..TIMED })
     },
     Case {
