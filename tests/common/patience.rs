@@ -24,3 +24,14 @@ pub(crate) fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
 pub(crate) fn in_some_try<T>(tries: usize, work: impl Fn() -> T) -> Option<T> {
     (0..tries).find_map(|_| catch_unwind(AssertUnwindSafe(&work)).ok())
 }
+
+/// Does the work for each, for two at a time: most of it is waiting.
+pub(crate) fn in_pairs<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
+    for pair in all.chunks(2) {
+        thread::scope(|scope| {
+            for one in pair {
+                scope.spawn(|| work(one));
+            }
+        });
+    }
+}

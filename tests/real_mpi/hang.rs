@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use gyan_results::{Doing, HangCause, HangKind, JobNow};
@@ -9,7 +10,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, line_of, profiles, root, run,
+    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, in_pairs, line_of, profiles, root,
+    run,
 };
 use crate::matrix::{self, Column};
 use crate::survival::live::Waiting;
@@ -92,37 +94,45 @@ fn cause_of(waiting: &Waiting, what: &str) -> HangCause {
 }
 
 fn says_why(mpi: Mpi) {
-    for Case { what, kind, ranks, names } in CASES {
-        // Intel MPI broadcasts through shared memory: with different roots, the program ends.
-        if *what == "root" && mpi == BED[5] {
-            continue;
-        }
-        let program = [program_of(mpi), (*what).to_owned()];
-        let waiting = Waiting::launch(&mpi.mpirun(RANKS), &program, &[]);
-        let cause = cause_of(&waiting, what);
-        // In shared memory, Intel MPI may take the one operation for the other: then only the rank is left that has one more.
-        if *what == "collectives" && mpi == BED[5] && cause.kind == HangKind::Finalized {
-            assert_eq!(cause.ranks, [0, 1, 3], "{cause:?}");
-            continue;
-        }
-        assert_eq!(cause.kind, *kind, "{mpi:?} {what}: {cause:?}");
-        assert!(ranks.is_empty() || cause.ranks == *ranks, "{mpi:?} {what}: {cause:?}");
-        for (function, comment) in *names {
-            let expected = format!("{function} at stuck.c:{}", line_of("stuck.c", comment));
-            let sentence = cause.sentence.replace(" with root 0", "").replace(" with root 1", "");
-            assert!(sentence.contains(&expected), "{mpi:?} {what}: {expected}: {cause:?}");
-        }
-        // The report says it above everything else; ranks may have been seen since that were not before.
-        let mut report = String::new();
-        let is_said = comes_true(|| {
-            report = crate::common::report(waiting.directory(), &[]).stdout;
-            let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
-            let cause = looked(&waiting).and_then(|now| now.cause);
-            let said = cause.filter(|of| of.kind == *kind).and_then(|of| flat.find(&of.sentence));
-            said.is_some_and(|at| at < 400)
-        });
-        assert!(is_said, "{what}\n{report}");
+    in_pairs(CASES, |case| says_why_of(mpi, case));
+}
+
+fn says_why_of(mpi: Mpi, Case { what, kind, ranks, names }: &Case) {
+    // Intel MPI broadcasts through shared memory: with different roots, the program ends.
+    if *what == "root" && mpi == BED[5] {
+        return;
     }
+    let program = [program_of(mpi), (*what).to_owned()];
+    let waiting = Waiting::launch(&mpi.mpirun(RANKS), &program, &[]);
+    let cause = cause_of(&waiting, what);
+    // In shared memory, Intel MPI may take the one operation for the other: then only the rank is left that has one more.
+    if *what == "collectives" && mpi == BED[5] && cause.kind == HangKind::Finalized {
+        assert_eq!(cause.ranks, [0, 1, 3], "{cause:?}");
+        return;
+    }
+    assert_eq!(cause.kind, *kind, "{mpi:?} {what}: {cause:?}");
+    assert!(ranks.is_empty() || cause.ranks == *ranks, "{mpi:?} {what}: {cause:?}");
+    for (function, comment) in *names {
+        let expected = format!("{function} at stuck.c:{}", line_of("stuck.c", comment));
+        let sentence = cause.sentence.replace(" with root 0", "").replace(" with root 1", "");
+        assert!(sentence.contains(&expected), "{mpi:?} {what}: {expected}: {cause:?}");
+    }
+    // The report says it above everything else; ranks may have been seen since that were not before.
+    is_said_first(&waiting.directory(), 400, || {
+        let cause = looked(&waiting).and_then(|now| now.cause);
+        cause.filter(|of| of.kind == *kind).map(|of| of.sentence)
+    });
+}
+
+/// The report comes to say it within its first characters; ranks that are being ended may still be seen before.
+fn is_said_first(directory: &Path, within: usize, sentence: impl Fn() -> Option<String>) {
+    let mut report = String::new();
+    let is_said = comes_true(|| {
+        report = crate::common::report(directory, &[]).stdout;
+        let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
+        sentence().and_then(|said| flat.find(&said)).is_some_and(|at| at < within)
+    });
+    assert!(is_said, "{:?}\n{report}", sentence());
 }
 
 #[test]
@@ -179,10 +189,10 @@ fn stalls(mpi: Mpi, here: &TempDir, what: &str) -> Command {
 
 #[test]
 fn a_job_that_stands_still_is_ended_if_that_is_asked_for() {
-    for (mpi, what) in [(OPENMPI, "barrier"), (MPICH, "cycle"), (OPENMPI, "deaf"), (MPICH, "deaf")]
-    {
+    let cases = [(OPENMPI, "barrier"), (MPICH, "cycle"), (OPENMPI, "deaf"), (MPICH, "deaf")];
+    in_pairs(&cases, |(mpi, what)| {
         let here = TempDir::new().unwrap();
-        let outcome = run(&mut stalls(mpi, &here, what));
+        let outcome = run(&mut stalls(*mpi, &here, what));
         assert_eq!(outcome.code, 124, "{mpi:?} {what}: {}", outcome.stderr);
         let said = outcome.stderr.matches("the job has not gone on for").count();
         assert_eq!(said, 1, "{mpi:?} {what}: {}", outcome.stderr);
@@ -191,13 +201,8 @@ fn a_job_that_stands_still_is_ended_if_that_is_asked_for() {
         let cause = stall.cause.unwrap();
         assert_eq!(cause.kind, HangKind::Deadlock, "{mpi:?} {what}");
         assert!(outcome.stderr.contains(&cause.sentence), "{mpi:?} {what}: {}", outcome.stderr);
-        // The report of what is left says it first.
-        let report = crate::common::report(here.path().join("out"), &[]).stdout;
-        let flat = report.split_whitespace().collect::<Vec<&str>>().join(" ");
-        let said =
-            flat.find("Deadlock: rank ").unwrap_or_else(|| panic!("{mpi:?} {what}\n{report}"));
-        assert!(said < 200, "{mpi:?} {what}\n{report}");
-    }
+        is_said_first(&here.path().join("out"), 200, || Some("Deadlock: rank ".into()));
+    });
 }
 
 #[test]

@@ -218,6 +218,7 @@ fn a_job_that_ends_early_leaves_what_its_first_host_knows() {
     for mpi in MPIS {
         for (how, ending) in [
             (&["abort", "3"][..], Ending::Abort),
+            // Both do so: a launcher may kill the other one before it does.
             (&["exit", "4"], Ending::Exit),
             (&["signal", "9"], Ending::Killed),
         ] {
@@ -227,8 +228,9 @@ fn a_job_that_ends_early_leaves_what_its_first_host_knows() {
             assert!(outcome.notices().is_empty(), "{mpi:?} {how:?}: {}", outcome.stderr);
             let ranks = site.record(&format!("{mpi:?} {how:?}")).summary.ranks;
             assert_eq!((ranks.expected, ranks.reduced), (2, 2), "{mpi:?} {how:?}");
-            let found = ranks.ended_badly.iter().find(|end| end.rank == 1);
-            assert_eq!(found.map(|end| end.how), Some(ending), "{mpi:?} {how:?}");
+            let may_be = |rank| rank == 1 || ending == Ending::Exit;
+            let found = ranks.ended_badly.iter().any(|end| may_be(end.rank) && end.how == ending);
+            assert!(found, "{mpi:?} {how:?}: {:?}", ranks.ended_badly);
             assert_eq!(site.left_behind(), Vec::<String>::new(), "{mpi:?} {how:?}");
         }
     }

@@ -141,12 +141,12 @@ fn counted(profile: &RankProfile) -> BTreeMap<&str, u64> {
 }
 
 #[test]
-fn timeline_has_every_call_and_an_arrow_for_every_message() {
+fn timeline_has_every_call_and_message_in_each_format() {
     for (mpi, arguments) in
         BED.iter().flat_map(|mpi| [(*mpi, &["20"][..]), (*mpi, &["20", "persistent"])])
     {
-        let run = ran(mpi, arguments, &[("GYAN_TIMELINE", "4MiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = ran(mpi, arguments, &[("GYAN_TIMELINE", "4MiB")]).succeeded();
+        otf2_has_every_call_message_and_collective_operation(mpi, &run);
         let file = run.place().join("trace.pftrace");
         let said = written(&run.directory, &file);
         assert!(!said.contains("overwritten") && !said.contains("not certain"), "{said}");
@@ -165,8 +165,7 @@ fn timeline_has_every_call_and_an_arrow_for_every_message() {
             let running_s = overhead.running_share * profile.job.elapsed_s;
             assert!((running_s - limited).abs() < 1e-9, "{overhead:?}");
         }
-        let messages: usize = (0..RANKS).map(|rank| of_program(&run, rank, "sends").len()).sum();
-        assert_eq!(arrows_are_messages(&run, &slices), messages, "{mpi:?} {arguments:?}");
+        assert_eq!(arrows_are_messages(&run, &slices), messages_of(&run), "{mpi:?} {arguments:?}");
         let [send, ..] = of_trace(&slices, 1, &["MPI_Send"])[..] else { panic!() };
         assert_eq!(send.arguments["peer"], 0);
         assert_eq!(send.arguments["tag"], 5);
@@ -176,6 +175,30 @@ fn timeline_has_every_call_and_an_arrow_for_every_message() {
         assert!(place.starts_with("timeline.c:"), "{send:?}");
         same_in_json(&run, &slices);
     }
+}
+
+fn otf2_has_every_call_message_and_collective_operation(mpi: Mpi, run: &Profiled) {
+    let (events, said) = archived(run);
+    assert!(said.contains("OTF2") && !said.contains("not certain"), "{said}");
+    assert!(!said.contains("communicators"), "{said}");
+    let enters = archive_is_sound(&events);
+    for (rank, profile) in (0..).zip(run.profiles().iter()) {
+        let own = enters.iter().filter(|((of, _), _)| *of == rank);
+        let seen: BTreeMap<&str, u64> = own.map(|((_, region), count)| (*region, *count)).collect();
+        assert_eq!(seen, counted(profile), "{mpi:?} {rank}");
+    }
+    let sends = [events_of(&events, "MPI_SEND"), events_of(&events, "MPI_ISEND")].concat();
+    assert_eq!(sends.len(), messages_of(run), "{mpi:?}");
+    assert!(sends.iter().all(|send| send.number("Length") == 4), "{mpi:?}");
+    let barriers: Vec<&EventRead> = events_of(&events, "MPI_COLLECTIVE_END");
+    assert_eq!(barriers.len(), 20 * RANKS as usize, "{mpi:?}");
+    assert_eq!(events_of(&events, "MPI_COLLECTIVE_BEGIN").len(), barriers.len());
+    assert!(barriers.iter().all(|event| event.value("Operation") == "BARRIER"));
+}
+
+/// How many messages the program sent.
+fn messages_of(run: &Profiled) -> usize {
+    (0..RANKS).map(|rank| of_program(run, rank, "sends").len()).sum()
 }
 
 /// Also of those that access windows.
@@ -309,34 +332,6 @@ fn events_of<'a>(events: &'a [EventRead], name: &str) -> Vec<&'a EventRead> {
 }
 
 #[test]
-fn timeline_in_otf2_has_every_call_message_and_collective_operation() {
-    for (mpi, arguments) in
-        BED.iter().flat_map(|mpi| [(*mpi, &["20"][..]), (*mpi, &["20", "persistent"])])
-    {
-        let run = ran(mpi, arguments, &[("GYAN_TIMELINE", "4MiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
-        let (events, said) = archived(&run);
-        assert!(said.contains("OTF2") && !said.contains("not certain"), "{said}");
-        assert!(!said.contains("communicators"), "{said}");
-        let enters = archive_is_sound(&events);
-        for (rank, profile) in (0..).zip(run.profiles().iter()) {
-            let own = enters.iter().filter(|((of, _), _)| *of == rank);
-            let seen: BTreeMap<&str, u64> =
-                own.map(|((_, region), count)| (*region, *count)).collect();
-            assert_eq!(seen, counted(profile), "{mpi:?} {rank}");
-        }
-        let sends = [events_of(&events, "MPI_SEND"), events_of(&events, "MPI_ISEND")].concat();
-        let messages: usize = (0..RANKS).map(|rank| of_program(&run, rank, "sends").len()).sum();
-        assert_eq!(sends.len(), messages, "{mpi:?}");
-        assert!(sends.iter().all(|send| send.number("Length") == 4), "{mpi:?}");
-        let barriers: Vec<&EventRead> = events_of(&events, "MPI_COLLECTIVE_END");
-        assert_eq!(barriers.len(), 20 * RANKS as usize, "{mpi:?}");
-        assert_eq!(events_of(&events, "MPI_COLLECTIVE_BEGIN").len(), barriers.len());
-        assert!(barriers.iter().all(|event| event.value("Operation") == "BARRIER"));
-    }
-}
-
-#[test]
 fn timeline_in_otf2_has_nonblocking_operations_from_their_start_to_their_end() {
     const EACH_KIND: usize = 200;
     for mpi in EACH {
@@ -373,51 +368,36 @@ fn timeline_in_otf2_has_nonblocking_operations_from_their_start_to_their_end() {
     }
 }
 
-#[test]
-fn timeline_in_otf2_has_a_location_for_each_thread() {
-    for mpi in EACH {
-        let run = ran(mpi, &["50", "threads"], &[("GYAN_TIMELINE", "4MiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
-        let (events, _) = archived(&run);
-        let enters = archive_is_sound(&events);
-        for rank in 0..RANKS {
-            assert_eq!(enters[&(rank, "MPI_Send")], 100, "{mpi:?}");
-            let own = events.iter().filter(|event| event.rank() == rank);
-            let sends = own.filter(|event| event.name == "MPI_SEND");
-            let tags: BTreeSet<(u64, u64)> =
-                sends.map(|event| (event.location, event.number("Tag"))).collect();
-            assert_eq!(tags.len(), 2, "{mpi:?}: {tags:?}");
-        }
-        assert_eq!(events_of(&events, "MPI_IRECV").len(), 100 * RANKS as usize, "{mpi:?}");
+fn otf2_has_a_location_for_each_thread(mpi: Mpi, run: &Profiled) {
+    let (events, _) = archived(run);
+    let enters = archive_is_sound(&events);
+    for rank in 0..RANKS {
+        assert_eq!(enters[&(rank, "MPI_Send")], 100, "{mpi:?}");
+        let own = events.iter().filter(|event| event.rank() == rank);
+        let sends = own.filter(|event| event.name == "MPI_SEND");
+        let tags: BTreeSet<(u64, u64)> =
+            sends.map(|event| (event.location, event.number("Tag"))).collect();
+        assert_eq!(tags.len(), 2, "{mpi:?}: {tags:?}");
     }
+    assert_eq!(events_of(&events, "MPI_IRECV").len(), 100 * RANKS as usize, "{mpi:?}");
 }
 
-#[test]
-fn timeline_in_otf2_has_no_message_or_operation_without_its_other_side() {
-    for mpi in EACH {
-        let run = ran(mpi, &["100"], &[("GYAN_TIMELINE", "8KiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
-        let (events, said) = archived(&run);
-        assert!(said.contains("overwritten"), "{said}");
-        archive_is_sound(&events);
-        assert!(!events_of(&events, "MPI_ISEND").is_empty(), "{mpi:?}");
-        let mut barriers = [0; RANKS as usize];
-        for event in events_of(&events, "MPI_COLLECTIVE_END") {
-            barriers[event.rank() as usize] += 1;
-        }
-        assert!(barriers[0] > 0 && barriers.iter().all(|count| *count == barriers[0]));
-        let run =
-            ran(mpi, &["10", "killed"], &[("GYAN_TIMELINE", "64KiB"), ("GYAN_BUDGET", "100%")]);
-        assert!(comes_true(|| run.directory.join(timeline_file_name(1)).exists()), "{mpi:?}");
-        archive_is_sound(&archived(&run).0);
+fn otf2_has_no_message_or_operation_without_its_other_side(mpi: Mpi, run: &Profiled) {
+    let (events, said) = archived(run);
+    assert!(said.contains("overwritten"), "{said}");
+    archive_is_sound(&events);
+    assert!(!events_of(&events, "MPI_ISEND").is_empty(), "{mpi:?}");
+    let mut barriers = [0; RANKS as usize];
+    for event in events_of(&events, "MPI_COLLECTIVE_END") {
+        barriers[event.rank() as usize] += 1;
     }
+    assert!(barriers[0] > 0 && barriers.iter().all(|count| *count == barriers[0]));
 }
 
 #[test]
 fn timeline_in_otf2_has_phases_around_their_calls() {
     for mpi in EACH {
-        let run = iterated(mpi, &["30", "0"], &[]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = iterated(mpi, &["30", "0"], &[]).succeeded();
         let (events, _) = archived(&run);
         let enters = archive_is_sound(&events);
         let mut regions: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -535,10 +515,10 @@ fn same_in_json(run: &Profiled, slices: &[SliceRead]) {
 }
 
 #[test]
-fn timeline_of_a_small_ring_has_the_latest_calls_and_no_wrong_arrow() {
+fn timeline_of_a_small_ring_has_the_latest_calls_and_no_wrong_arrow_or_side_of_a_message() {
     for mpi in EACH {
-        let run = ran(mpi, &["100"], &[("GYAN_TIMELINE", "8KiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = ran(mpi, &["100"], &[("GYAN_TIMELINE", "8KiB")]).succeeded();
+        otf2_has_no_message_or_operation_without_its_other_side(mpi, &run);
         let file = run.place().join("trace.pftrace");
         let said = written(&run.directory, &file);
         let mut lost = 0;
@@ -560,8 +540,7 @@ fn timeline_of_a_small_ring_has_the_latest_calls_and_no_wrong_arrow() {
 
 #[test]
 fn timeline_file_is_no_larger_than_its_limit_and_has_the_latest_calls() {
-    let run = ran(OPENMPI, &["100"], &[("GYAN_TIMELINE", "4MiB")]);
-    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let run = ran(OPENMPI, &["100"], &[("GYAN_TIMELINE", "4MiB")]).succeeded();
     for name in ["trace.pftrace", "trace.json"] {
         let file = run.place().join(name);
         let calls = |said: &str| said.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
@@ -589,10 +568,10 @@ fn timeline_file_is_no_larger_than_its_limit_and_has_the_latest_calls() {
 }
 
 #[test]
-fn timeline_of_threads_has_the_calls_of_each() {
+fn timeline_of_threads_has_the_calls_of_each_in_each_format() {
     for mpi in EACH {
-        let run = ran(mpi, &["50", "threads"], &[("GYAN_TIMELINE", "4MiB")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = ran(mpi, &["50", "threads"], &[("GYAN_TIMELINE", "4MiB")]).succeeded();
+        otf2_has_a_location_for_each_thread(mpi, &run);
         let file = run.place().join("trace.pftrace");
         written(&run.directory, &file);
         let Some(slices) = perfetto(&file) else { return };
@@ -649,6 +628,7 @@ fn timeline_of_a_killed_rank_is_left() {
         let (header, events) = parse_timeline(&fs::read(&path).unwrap()).unwrap();
         assert_eq!((header.rank, header.ended), (1, None));
         assert_eq!(events.len() as u64, header.recorded, "{mpi:?}");
+        archive_is_sound(&archived(&run).0);
         let file = run.place().join("trace.pftrace");
         written(&run.directory, &file);
         let Some(slices) = perfetto(&file) else { return };
@@ -682,8 +662,7 @@ fn calls_of(header: &TimelineHeader, events: &[TimelineEvent], name: &str) -> Ve
 fn timeline_of_a_window_has_its_calls_and_no_others() {
     for mpi in EACH {
         let settings = [("GYAN_TIMELINE_WINDOW", "400ms@200ms"), ("GYAN_BUDGET", "100%")];
-        let run = iterated(mpi, &["800", "1"], &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = iterated(mpi, &["800", "1"], &settings).succeeded();
         for rank in 0..RANKS {
             let (header, events) = parsed(&run.directory, rank);
             let calls = calls_of(&header, &events, "MPI_Sendrecv");
@@ -709,8 +688,7 @@ fn timeline_of_a_window_has_its_calls_and_no_others() {
 #[test]
 fn timeline_of_a_phase_has_its_calls_and_no_others() {
     for mpi in EACH {
-        let run = iterated(mpi, &["30", "0"], &[("GYAN_TIMELINE_PHASE", "level 7")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = iterated(mpi, &["30", "0"], &[("GYAN_TIMELINE_PHASE", "level 7")]).succeeded();
         let file = run.place().join("trace.pftrace");
         let said = written(&run.directory, &file);
         assert!(said.contains("recorded inside of the phase \"level 7\""), "{said}");
@@ -1080,8 +1058,8 @@ fn are_the_slowest(run: &Profiled, ranks: Range<u32>, what: Between) {
 #[ignore = "measures: scripts/test runs it alone"]
 fn timeline_of_the_slowest_iterations_has_these_and_a_typical_one() {
     for (mpi, how) in [(OPENMPI, ""), (MPICH, ""), (MPICH, "threads")] {
-        let run = iterated(mpi, &["100", "1", "5", how], &[("GYAN_TIMELINE_SLOWEST", "3")]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run =
+            iterated(mpi, &["100", "1", "5", how], &[("GYAN_TIMELINE_SLOWEST", "3")]).succeeded();
         let said = written(&run.directory, &run.place().join("trace.pftrace"));
         let what =
             "the 3 slowest of 97 iterations between calls of MPI_Allreduce on MPI_COMM_WORLD (";
@@ -1130,8 +1108,7 @@ fn timeline_of_the_slowest_iterations_has_these_and_a_typical_one() {
 fn timeline_of_the_slowest_passes_through_a_phase_has_these() {
     for mpi in EACH {
         let settings = [("GYAN_TIMELINE_SLOWEST", "3"), ("GYAN_TIMELINE_PHASE", "level 7")];
-        let run = iterated(mpi, &["60", "1", "5"], &settings);
-        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        let run = iterated(mpi, &["60", "1", "5"], &settings).succeeded();
         let said = written(&run.directory, &run.place().join("trace.pftrace"));
         let what = "the 3 slowest of 60 passes through the phase \"level 7\" (";
         assert!(said.contains(what) && said.contains(") beside a typical one ("), "{said}");

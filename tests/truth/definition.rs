@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::events::{Called, Event, Events, OfRank, Requests};
 use super::program::Program;
-use crate::calls::ledger;
+use super::row;
 use crate::mpi::functions::by_hand::MPI_Init;
 
 /// The truth about a run.
@@ -71,7 +71,7 @@ impl Truth {
         let efficiencies = efficiencies(&useful, longest - program.mpit_s);
         let mut waited_for: BTreeMap<(String, u32), f64> = BTreeMap::new();
         for called in events.ranks.iter().flat_map(|rank| &rank.threads).flat_map(|of| calls(of)) {
-            let name = ledger::row(called.function).unwrap().name;
+            let name = row(called.function).name;
             if let Some(peer) = called.waited_for {
                 *waited_for.entry((name.into(), peer)).or_default() += called.waited;
             }
@@ -127,7 +127,7 @@ impl TruthOfRank {
         };
         let mut stretches = Vec::new();
         for called in rank.threads.iter().flat_map(|events| calls(events)) {
-            let name = ledger::row(called.function).unwrap().name;
+            let name = row(called.function).name;
             let of = truth.functions.entry(name).or_default();
             of.calls += 1;
             of.bytes += called.bytes;
@@ -176,7 +176,7 @@ fn phases(program: &Program, events: &Events) -> BTreeMap<String, Vec<TruthOfPha
             of.seconds += seconds;
             if let Some(called) = called {
                 of.in_mpi_s += called.seconds();
-                let name = ledger::row(called.function).unwrap().name;
+                let name = row(called.function).name;
                 *of.functions.entry(name).or_default() += called.seconds();
             }
         };

@@ -21,6 +21,7 @@ mod shown;
 
 use std::collections::BTreeMap;
 use std::env;
+use std::sync::LazyLock;
 
 use fastrand::Rng;
 use gyan_command::shown::Shown;
@@ -29,6 +30,7 @@ use gyan_results::{RankProfile, Summary};
 use self::definition::Truth;
 use self::events::Events;
 use self::program::Program;
+use crate::mpi::functions::{Function, Row, functions};
 use crate::sys::clock;
 
 /// How many random runs there are, unless the environment says so.
@@ -75,6 +77,12 @@ impl Run {
     fn shown(&self, is_page: bool) -> Shown {
         gyan_command::shown::shown(&self.summary, &self.profiles, is_page)
     }
+}
+
+/// The table's row of a function. Runs ask for each of their calls, and the table is searched from its beginning.
+fn row(function: Function) -> &'static Row {
+    static ROWS: LazyLock<Vec<&Row>> = LazyLock::new(|| functions().map(|(_, row)| row).collect());
+    ROWS[function.0]
 }
 
 /// A run as the command shows it, and how often the intervals so far held the truth.

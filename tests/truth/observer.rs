@@ -10,6 +10,7 @@ use gyan_results::{
 
 use super::events::{Called, Event, Events, OfRank, Requests};
 use super::program::{Program, WORLD};
+use super::row;
 use crate::calls::budget::{Costs, budget};
 use crate::calls::gate;
 use crate::calls::ledger::{self, Ledger};
@@ -228,7 +229,7 @@ fn ends(
     if alone && ledger.wants_gap() {
         gate::begin_gap(ledger);
     }
-    if ledger::row(function).is_some_and(|row| row.bytes) {
+    if row(function).bytes {
         ledger.moved_slowly(function, bytes);
         if let Some(to) = to {
             ledger.sent_slowly(Sent::to(to, Way::Message, bytes));
@@ -351,5 +352,5 @@ fn resources(program: &Program, rank: u32, of_rank: &OfRank) -> Resources {
 
 /// Whether calls of the function are counted with the bytes that they move.
 pub(super) fn counts_bytes(function: Function) -> bool {
-    ledger::row(function).is_some_and(|row| row.bytes)
+    row(function).bytes
 }

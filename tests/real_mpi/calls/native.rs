@@ -5,14 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, libgyan, receives, root, run,
-    run_within, succeed, target,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, in_pairs, libgyan, receives, root,
+    run, run_within, succeed, target,
 };
 use crate::variables::readings::{MONITORING, compare};
 
@@ -93,13 +92,7 @@ fn the_tables_are_what_mpi_h_of_every_mpi_says() {
     let (first, others) = headers.split_first().unwrap();
     assert_eq!(first.0.name, FIRST);
     compare_tables(first);
-    for pair in others.chunks(2) {
-        thread::scope(|scope| {
-            for header in pair {
-                scope.spawn(|| compare_tables(header));
-            }
-        });
-    }
+    in_pairs(others, compare_tables);
 }
 
 /// Builds and runs the unit tests that compare gyan's table with one `mpi.h`.
@@ -217,13 +210,15 @@ fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_p
 /// Of Debian's, MPICH has a static library.
 #[test]
 fn a_program_that_contains_its_mpi_is_profiled() {
-    let arguments = ["test", "--lib", "--features", "static", "next::linked"];
+    // Among the other unit tests, with which they share nearly all that is built.
     let (_, compiler) = MPICH.environment();
-    let name = folder_of(MPICH, "static");
-    {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        build(cargo(MPICH, &name, &compiler, &arguments), &name);
-    }
+    let mut tests = Command::new(env!("CARGO"));
+    tests.args(["test", "--quiet", "-p", "gyan-wrappers", "--lib", "--features", "static"]);
+    tests.arg("symbols::linked").arg("--target-dir").arg(target());
+    let outcome = run_within(tests.current_dir(root()).env("MPICC", compiler), BUILD);
+    assert_eq!(outcome.code, 0, "{}\n{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.contains(" 1 passed"), "{}", outcome.stdout);
+
     let archive = libraries(MPICH, "static").join("libgyan.a").display().to_string();
     let mpi = ["-Wl,-Bstatic", "-lmpich", "-Wl,-Bdynamic", "-lhwloc", "-lucp", "-lucs", "-lm"];
     let ucx = ["-Wl,--whole-archive", "-lucp", "-luct", "-lucs", "-lucm", "-Wl,--no-whole-archive"];

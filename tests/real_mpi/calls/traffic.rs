@@ -66,8 +66,7 @@ fn run(mpi: Mpi, arguments: &[&str]) -> Profiled {
 fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
     for mpi in BED {
         for arguments in [&[][..], &["threads"]] {
-            let run = run(mpi, arguments);
-            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let run = run(mpi, arguments).succeeded();
             for profile in run.profiles() {
                 assert_true(&run, &profile, mpi);
             }

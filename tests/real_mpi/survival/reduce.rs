@@ -106,8 +106,7 @@ fn the_hosts_in_the_summary_are_those_that_the_files_give() {
     for mpi in MPIS {
         let program = mpi.program("receives").display().to_string();
         let words = ["unshare", "--uts", "sh", "-c", NAMED, &program].map(str::to_owned);
-        let ran = preloaded(mpi, 6, &words, &[BOTH]);
-        assert_eq!(ran.outcome.code, 0, "{mpi:?}: {:?}", ran.outcome);
+        let ran = preloaded(mpi, 6, &words, &[BOTH]).succeeded();
         let summary = summary(&ran.directory);
         let hosts: Vec<_> = summary.by_host.iter().map(|of| (&*of.host, &*of.ranks)).collect();
         assert_eq!(hosts, [("n0", "0-1"), ("n1", "2-3"), ("n2", "4-5")], "{mpi:?}");
@@ -121,8 +120,7 @@ fn ranks_whose_variables_differ_are_merged_by_name() {
     for mpi in [OPENMPI, MPICH_PVARS] {
         let program = [mpi.program("receives").display().to_string()];
         let words = but_on(1, "GYAN_PVARS=-*unexpected*", &program);
-        let ran = preloaded(mpi, 5, &words, &[BOTH]);
-        assert_eq!(ran.outcome.code, 0, "{mpi:?}: {:?}", ran.outcome);
+        let ran = preloaded(mpi, 5, &words, &[BOTH]).succeeded();
         let profiles = ran.profiles();
         let of = |rank: usize| profiles[rank].pvars.len();
         assert!(of(1) < of(0), "{mpi:?}: rank 1 reads as many variables");
@@ -311,8 +309,7 @@ fn a_rank_that_comes_too_late_costs_the_summary_and_nothing_else() {
 #[test]
 fn a_rank_that_is_a_little_late_is_waited_for() {
     for mpi in MPIS {
-        let ran = preloaded(mpi, 4, &uneven(mpi, &["2", "sleep", "700"]), &[IN_MPI]);
-        assert_eq!(ran.outcome.code, 0, "{:?}", ran.outcome);
+        let ran = preloaded(mpi, 4, &uneven(mpi, &["2", "sleep", "700"]), &[IN_MPI]).succeeded();
         assert!(summary(&ran.directory).reduced_in_mpi.unwrap().time_s > 0.3, "{mpi:?}");
         lives(&ran.directory, 0);
     }

@@ -24,94 +24,46 @@ struct Case {
     mpi: Mpi,
     ranks: usize,
     problem: &'static str,
-    environment: &'static [(&'static str, &'static str)],
+    environment: Environment,
     nominated: &'static str,
 }
 
-const TCP: &[(&str, &str)] = &[("OMPI_MCA_btl", "tcp,self")];
+type Environment = &'static [(&'static str, &'static str)];
+
+const fn case(
+    mpi: Mpi,
+    ranks: usize,
+    problem: &'static str,
+    environment: Environment,
+    nominated: &'static str,
+) -> Case {
+    Case { mpi, ranks, problem, environment, nominated }
+}
+
+const TCP: Environment = &[("OMPI_MCA_btl", "tcp,self")];
 
 /// Algorithms for `MPI_Allreduce` that are bad for long messages between two ranks.
-const RECURSIVE_DOUBLING: &[(&str, &str)] = &[
+const RECURSIVE_DOUBLING: Environment = &[
     ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
     ("OMPI_MCA_coll_tuned_allreduce_algorithm", "3"),
 ];
-const SMP: &[(&str, &str)] = &[("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "smp")];
+const SMP: Environment = &[("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "smp")];
 
 const CASES: &[Case] = &[
-    Case {
-        mpi: OPENMPI4,
-        ranks: 2,
-        problem: "eager-limit",
-        environment: TCP,
-        nominated: "btl_tcp_eager_limit",
-    },
-    Case {
-        mpi: OPENMPI5,
-        ranks: 2,
-        problem: "eager-limit",
-        environment: TCP,
-        nominated: "btl_tcp_eager_limit",
-    },
-    Case {
-        mpi: MPICH_PVARS,
-        ranks: 2,
-        problem: "eager-limit",
-        environment: &[],
-        nominated: "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ",
-    },
+    case(OPENMPI4, 2, "eager-limit", TCP, "btl_tcp_eager_limit"),
+    case(OPENMPI5, 2, "eager-limit", TCP, "btl_tcp_eager_limit"),
+    case(MPICH_PVARS, 2, "eager-limit", &[], "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ"),
 ];
 
 /// What a busy machine can hide, or what has no knob: for the table only.
 const MORE: &[Case] = &[
-    Case {
-        mpi: OPENMPI4,
-        ranks: 4,
-        problem: "oversubscribed",
-        environment: &[],
-        nominated: "mpi_yield_when_idle",
-    },
-    Case {
-        mpi: OPENMPI5,
-        ranks: 4,
-        problem: "oversubscribed",
-        environment: &[],
-        nominated: "mpi_yield_when_idle",
-    },
-    Case {
-        mpi: MPICH5,
-        ranks: 4,
-        problem: "oversubscribed",
-        environment: &[],
-        nominated: "MPIR_CVAR_CH4_PROGRESS_THROTTLE",
-    },
-    Case {
-        mpi: OPENMPI4,
-        ranks: 2,
-        problem: "algorithm",
-        environment: RECURSIVE_DOUBLING,
-        nominated: "coll_tuned_allreduce_algorithm",
-    },
-    Case {
-        mpi: OPENMPI5,
-        ranks: 2,
-        problem: "algorithm",
-        environment: RECURSIVE_DOUBLING,
-        nominated: "coll_tuned_allreduce_algorithm",
-    },
-    Case {
-        mpi: MPICH4,
-        ranks: 2,
-        problem: "algorithm",
-        environment: SMP,
-        nominated: "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM",
-    },
-    Case {
-        mpi: MPICH5,
-        ranks: 2,
-        problem: "algorithm",
-        environment: SMP,
-        nominated: "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM",
-    },
+    case(OPENMPI4, 4, "oversubscribed", &[], "mpi_yield_when_idle"),
+    case(OPENMPI5, 4, "oversubscribed", &[], "mpi_yield_when_idle"),
+    case(MPICH5, 4, "oversubscribed", &[], "MPIR_CVAR_CH4_PROGRESS_THROTTLE"),
+    case(OPENMPI4, 2, "algorithm", RECURSIVE_DOUBLING, "coll_tuned_allreduce_algorithm"),
+    case(OPENMPI5, 2, "algorithm", RECURSIVE_DOUBLING, "coll_tuned_allreduce_algorithm"),
+    case(MPICH4, 2, "algorithm", SMP, "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"),
+    case(MPICH5, 2, "algorithm", SMP, "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"),
 ];
 
 impl Case {
