@@ -98,6 +98,10 @@ impl OpenMp {
 impl OpenMpRegion {
     /// Seconds that its threads had less work than the one with the most of each entry.
     pub fn lost_to_imbalance_s(&self) -> f64 {
+        if self.threads < 2 {
+            // Its work is an estimate where the time in MPI is.
+            return 0.0;
+        }
         (self.most_work_s * self.threads as f64 - self.work_s).max(0.0)
     }
 }

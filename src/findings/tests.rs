@@ -255,7 +255,7 @@ fn whoever_else_uses_the_processors_is_told_of_before_the_threads() {
     let crowd = one(&findings, "oversubscribed");
     assert_eq!(
         crowd.advice[0].text,
-        "see what else runs there (top): it used at least 2.20 of these processors on average"
+        "see what else runs there (top): it used at least 2.2 of these processors on average"
     );
     assert_eq!(crowd.advice.len(), 2, "{crowd:#?}");
 }

@@ -8,7 +8,7 @@ use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, is_true, power_of_two, taken};
-use crate::words::{bytes, double, seconds};
+use crate::words::{bytes, double, rough, seconds};
 
 /// The largest message that is sent without asking, if one knob decides that for all messages of the run.
 fn limit_of(run: &RunFacts) -> Option<(&'static Knob, f64)> {
@@ -325,7 +325,7 @@ pub(super) fn memory(run: &RunFacts) -> Vec<RuleMatch> {
         let title = format!(
             "MPI holds {} on rank {rank}, {} times the average ({})",
             bytes(most),
-            double((10.0 * most / average).round() / 10.0),
+            rough(most / average),
             pvar.name
         );
         let shown = "gyan report --variables";

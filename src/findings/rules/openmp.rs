@@ -172,7 +172,7 @@ pub(super) fn threads_wait_for_mpi(run: &RunFacts) -> Vec<RuleMatch> {
         ),
         command(
             "or try more ranks with fewer threads each (OMP_NUM_THREADS), and compare",
-            "gyan diff DIR DIR",
+            "gyan diff DIR OTHER",
         ),
     ];
     let error = run.summary.in_mpi.as_ref().and_then(|of| of.time_error_s);
