@@ -219,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn one_thread_is_not_uneven() {
+        let of = |threads| OpenMpRegion {
+            threads,
+            work_s: 2.0,
+            most_work_s: 2.1,
+            ..OpenMpRegion::default()
+        };
+        assert_eq!(of(1).lost_to_imbalance_s().to_bits(), 0.0f64.to_bits());
+        assert!(of(2).lost_to_imbalance_s() > 2.1);
+    }
+
+    #[test]
     fn a_rank_without_regions_has_serial_time_alone() {
         let of = OpenMp { threads: 1, elapsed_s: 2.0, serial_s: 2.0, ..OpenMp::default() };
         assert_eq!((of.capacity_s(), of.useful_s(), of.lost_to_serial_s()), (2.0, 2.0, 0.0));

@@ -104,11 +104,13 @@ fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
 }
 
 fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
-    let why_none = || Section::of_notes(EFFICIENCIES, vec![hybrid::why_unknown(of.summary).into()]);
-    let sections = vec![efficiencies(of).map_or_else(why_none, of_threads), table(of, all)];
     let mut subtitle = vec![library_and_job(of.summary)];
     subtitle.extend(of.summary.openmp.as_ref().map(|of| line!["OpenMP: ", &of.runtime]));
-    subtitle.extend(first(of));
+    let said = first(of);
+    let why_none = || Section::of_notes(EFFICIENCIES, vec![hybrid::why_unknown(of.summary).into()]);
+    let of_threads = efficiencies(of).map(of_threads).or_else(|| said.is_none().then(why_none));
+    subtitle.extend(said);
+    let sections = of_threads.into_iter().chain([table(of, all)]).collect();
     View { title: title(of.summary), subtitle, sections }
 }
 
