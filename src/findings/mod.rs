@@ -67,6 +67,8 @@ pub(crate) struct Eager {
 
 /// When this little time is in MPI, less than this share of the run is no finding of its own.
 const NOTHING: &str = "nothing-in-mpi";
+/// What is lost outside of MPI has nothing to do with that.
+const OUTSIDE: [&str; 3] = ["serial-code", "openmp-imbalance", "short-regions"];
 const MUCH_SHARE: f64 = 0.05;
 
 /// With this part of what it wants a finding stands; with less, others explain it.
@@ -138,7 +140,10 @@ fn judge(run: &mut RunFacts, rule: &Rule, found: RuleMatch, findings: &mut Vec<F
 /// where no other time says much.
 fn ranked(run: &RunFacts, mut findings: Vec<Finding>) -> Vec<Finding> {
     if let Some(nothing) = findings.iter().position(|finding| finding.id == NOTHING) {
-        let is_small = |finding: &Finding| finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE);
+        let is_small = |finding: &Finding| {
+            let is_outside = OUTSIDE.contains(&finding.id.as_str());
+            !is_outside && finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE)
+        };
         let also: Vec<AlsoTrue> = findings.iter().filter(|one| is_small(one)).map(also).collect();
         findings[nothing].also_true.extend(also);
         findings.retain(|finding| !is_small(finding));
