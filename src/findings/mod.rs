@@ -151,8 +151,14 @@ fn ranked(run: &RunFacts, mut findings: Vec<Finding>) -> Vec<Finding> {
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
     let all_s: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
     let lacks_many = run.lacks_processors() >= MUCH_LOAD;
+    let wait_s = run.waits_for_processors().map_or(0.0, |(seconds, _)| seconds);
     let is_first = |finding: &Finding| {
-        LOAD.contains(&finding.id.as_str()) && (lacks_many || stake(finding) >= 0.5 * all_s)
+        let is_much = match finding.at_stake_s {
+            Some(seconds) => seconds >= 0.5 * all_s,
+            // What is lost is not known.
+            None => run.share(wait_s) >= MUCH_LOAD,
+        };
+        LOAD.contains(&finding.id.as_str()) && (lacks_many || is_much)
     };
     findings.sort_by(|one, other| {
         let first = is_first(other).cmp(&is_first(one));
