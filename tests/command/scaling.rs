@@ -363,7 +363,7 @@ fn a_size_can_be_an_argument_or_a_setting() {
 #[test]
 fn a_size_can_be_the_number_of_threads() {
     let place = TempDir::new().unwrap();
-    for threads in [1, 2, 4] {
+    for threads in [1_u32, 2, 4] {
         made(place.path(), &format!("threads-{threads}"), 2, |profile| {
             let elapsed_s = 8.0 / f64::from(threads);
             profile.job.elapsed_s = elapsed_s;
