@@ -549,6 +549,7 @@ Examples:
   gyan scale --target 4096 runs            predictions for 4096 ranks
   gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
   gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
+  gyan scale --by threads runs             by the threads of OpenMP of all ranks
   gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
   gyan scale --format html -o scale.html runs   a page with curves
 
@@ -561,8 +562,8 @@ pub(crate) struct ScaleOptions {
     /// Runs: directories, packs, pages, or directories of runs
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// What the size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI
-    /// library [default: the number of ranks]
+    /// What the size is: threads (those of OpenMP of all ranks), a label of the runs, arg1, arg2, ... of the program, or a
+    /// control variable of the MPI library [default: the number of ranks]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// The work grows with the number of ranks: ideally, all runs take equally long

@@ -89,6 +89,13 @@ pub(crate) fn double(double: f64) -> String {
     }
 }
 
+/// A ratio or a number of processors, of which nobody needs more: `0.35`, `2.2`, `16`.
+pub(crate) fn rough(number: f64) -> String {
+    let unit = if number < 1.0 { 100.0 } else { 10.0 };
+    // The shortest text that is this number.
+    format!("{}", (number * unit).round() / unit)
+}
+
 pub(crate) fn seconds(seconds: f64) -> String {
     let size = seconds.abs();
     let (scaled, unit) = match size {
@@ -196,6 +203,12 @@ mod tests {
         assert_eq!(double(0.25), "0.250");
         assert_eq!(double(f64::NAN), "NaN");
         assert_eq!(double(f64::INFINITY), "inf");
+    }
+
+    #[test]
+    fn a_rough_number_has_no_more_digits_than_it_needs() {
+        let texts = [0.0, 0.5, 0.354, 0.999, 1.25, 2.2, 3.04, 16.0, 20.0, 127.96].map(rough);
+        assert_eq!(texts, ["0", "0.5", "0.35", "1", "1.3", "2.2", "3", "16", "20", "128"]);
     }
 
     #[test]

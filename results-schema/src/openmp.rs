@@ -99,6 +99,10 @@ impl OpenMp {
 impl OpenMpRegion {
     /// Seconds that its threads had less work than the one with the most of each entry.
     pub fn lost_to_imbalance_s(&self) -> f64 {
+        if self.threads < 2 {
+            // Its work is an estimate where the time in MPI is.
+            return 0.0;
+        }
         (self.most_work_s * self.threads as f64 - self.work_s).max(0.0)
     }
 }
@@ -213,6 +217,18 @@ mod tests {
         assert_eq!((of.capacity_s(), of.useful_s()), (40.0, 13.0));
         let lost = (of.lost_to_mpi_s(), of.lost_to_serial_s(), of.lost_to_imbalance_s());
         assert_eq!(lost, (10.0, 15.0, 4.0));
+    }
+
+    #[test]
+    fn one_thread_is_not_uneven() {
+        let of = |threads| OpenMpRegion {
+            threads,
+            work_s: 2.0,
+            most_work_s: 2.1,
+            ..OpenMpRegion::default()
+        };
+        assert_eq!(of(1).lost_to_imbalance_s().to_bits(), 0.0f64.to_bits());
+        assert!(of(2).lost_to_imbalance_s() > 2.1);
     }
 
     #[test]

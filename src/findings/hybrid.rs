@@ -55,9 +55,9 @@ pub(crate) fn why_unknown(summary: &Summary) -> &'static str {
     } else if !is_parallel(of) {
         "not known: every region had one thread"
     } else if summary.in_mpi.as_ref().is_none_or(|of| of.time_error_s.is_none()) {
-        "not known: too few calls of MPI were timed"
+        "not known: too few calls of MPI were timed, a larger --budget times more"
     } else {
-        "not known: too few entries of the regions were timed"
+        "not known: too few entries of the regions were timed, a larger --budget times more"
     }
 }
 

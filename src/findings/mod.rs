@@ -67,6 +67,8 @@ pub(crate) struct Eager {
 
 /// When this little time is in MPI, less than this share of the run is no finding of its own.
 const NOTHING: &str = "nothing-in-mpi";
+/// What is lost outside of MPI has nothing to do with that.
+const OUTSIDE: [&str; 3] = ["serial-code", "openmp-imbalance", "short-regions"];
 const MUCH_SHARE: f64 = 0.05;
 
 /// With this part of what it wants a finding stands; with less, others explain it.
@@ -138,7 +140,10 @@ fn judge(run: &mut RunFacts, rule: &Rule, found: RuleMatch, findings: &mut Vec<F
 /// where no other time says much.
 fn ranked(run: &RunFacts, mut findings: Vec<Finding>) -> Vec<Finding> {
     if let Some(nothing) = findings.iter().position(|finding| finding.id == NOTHING) {
-        let is_small = |finding: &Finding| finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE);
+        let is_small = |finding: &Finding| {
+            let is_outside = OUTSIDE.contains(&finding.id.as_str());
+            !is_outside && finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE)
+        };
         let also: Vec<AlsoTrue> = findings.iter().filter(|one| is_small(one)).map(also).collect();
         findings[nothing].also_true.extend(also);
         findings.retain(|finding| !is_small(finding));
@@ -146,8 +151,14 @@ fn ranked(run: &RunFacts, mut findings: Vec<Finding>) -> Vec<Finding> {
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
     let all_s: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
     let lacks_many = run.lacks_processors() >= MUCH_LOAD;
+    let wait_s = run.waits_for_processors().map_or(0.0, |(seconds, _)| seconds);
     let is_first = |finding: &Finding| {
-        LOAD.contains(&finding.id.as_str()) && (lacks_many || stake(finding) >= 0.5 * all_s)
+        let is_much = match finding.at_stake_s {
+            Some(seconds) => seconds >= 0.5 * all_s,
+            // What is lost is not known.
+            None => run.share(wait_s) >= MUCH_LOAD,
+        };
+        LOAD.contains(&finding.id.as_str()) && (lacks_many || is_much)
     };
     findings.sort_by(|one, other| {
         let first = is_first(other).cmp(&is_first(one));

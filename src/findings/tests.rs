@@ -216,7 +216,7 @@ fn with_threads(
 fn cores_that_ranks_leave_idle_are_told_with_what_openmp_was_given() {
     let findings = found(&with_threads(2, 16, (1, 1.1, 0.0), Some("1")));
     let idle = one(&findings, "idle-processors");
-    assert_eq!(idle.title, "a rank could use 8 cores and used 1.10 of them, on average");
+    assert_eq!(idle.title, "a rank could use 8 cores and used 1.1 of them, on average");
     assert_eq!(idle.at_stake_s, None);
     assert_eq!(idle.advice[0].command.as_deref(), Some("OMP_NUM_THREADS=8"));
     let findings = found(&with_threads(2, 16, (8, 3.0, 0.0), Some("8")));
@@ -251,13 +251,21 @@ fn too_few_processors_for_threads_are_told_with_how_many_fit() {
 }
 
 #[test]
+fn threads_without_a_processor_come_first_where_nobody_knows_what_they_lose() {
+    let mut ranks = with_threads(2, 2, (2, 1.0, 5.0), Some("2"));
+    ranks[0]["in_mpi"]["time_error_s"] = Value::Null;
+    let findings = found(&ranks);
+    assert_eq!((findings[0].id.as_str(), findings[0].at_stake_s), ("oversubscribed", None));
+}
+
+#[test]
 fn whoever_else_uses_the_processors_is_told_of_before_the_threads() {
     // For 8 of 10 seconds all 4 processors were busy, and the ranks used 1.
     let findings = found(&with_threads(2, 4, (4, 0.5, 8.0), Some("4")));
     let crowd = one(&findings, "oversubscribed");
     assert_eq!(
         crowd.advice[0].text,
-        "see what else runs there (top): it used at least 2.20 of these processors on average"
+        "see what else runs there (top): it used at least 2.2 of these processors on average"
     );
     assert_eq!(crowd.advice.len(), 2, "{crowd:#?}");
 }

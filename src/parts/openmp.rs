@@ -104,11 +104,13 @@ fn show<'r>(of: &'r ReportInput) -> Result<Presentation<'r>, Error> {
 }
 
 fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
-    let why_none = || Section::of_notes(EFFICIENCIES, vec![hybrid::why_unknown(of.summary).into()]);
-    let sections = vec![efficiencies(of).map_or_else(why_none, of_threads), table(of, all)];
     let mut subtitle = vec![library_and_job(of.summary)];
     subtitle.extend(of.summary.openmp.as_ref().map(|of| line!["OpenMP: ", &of.runtime]));
-    subtitle.extend(first(of));
+    let said = first(of);
+    let why_none = || Section::of_notes(EFFICIENCIES, vec![hybrid::why_unknown(of.summary).into()]);
+    let of_threads = efficiencies(of).map(of_threads).or_else(|| said.is_none().then(why_none));
+    subtitle.extend(said);
+    let sections = of_threads.into_iter().chain([table(of, all)]).collect();
     View { title: title(of.summary), subtitle, sections }
 }
 
@@ -123,7 +125,7 @@ fn table<'r>(of: &'r ReportInput, all: bool) -> Section<'r> {
         "TIME is the wall time of an average rank; from WORK on: parts of the time of the threads in the region".into(),
     );
     notes.push(
-        "IMBALANCE is what threads have less to do than the one with the most; BARRIERS is their waiting, mostly the same time"
+        "IMBALANCE is what threads have less to do than the one with the most; BARRIERS is waiting for it, and for threads that begin late"
             .into(),
     );
     if shown.iter().any(|row| row.numbers.time_error_s != Some(0.0)) {
@@ -175,8 +177,11 @@ fn cells<'a>(row: &RegionRow<'a>, ranks: f64, all: bool) -> Vec<Value<'a>> {
 fn place(row: &RegionRow, all: bool) -> String {
     match (row.place, row.object) {
         (None, _) => "elsewhere".to_owned(),
-        (Some(frame), Some(object)) => format!("{} in {object}", watch::place(frame, all)),
-        (Some(frame), None) => watch::place(frame, all),
+        // Where the function has no name, its place begins with the object.
+        (Some(frame), Some(object)) if frame.is_named => {
+            format!("{} in {object}", watch::place(frame, all))
+        }
+        (Some(frame), _) => watch::place(frame, all),
     }
 }
 
@@ -220,15 +225,25 @@ pub(super) fn of_threads<'a>(of: HybridEfficiencies) -> Section<'a> {
     Section { title: EFFICIENCIES.into(), columns, rows: vec![cells], notes }
 }
 
-/// `2 ranks of 8 threads: 61 % of the threads' time was useful; lost: 22 % to serial code, ...`.
+/// `2 ranks of 8 threads: 61 % of the threads' time was useful; lost: 22 % to serial code, ...`; none where no rank has several.
 pub(super) fn first<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
-    let hybrid = efficiencies(of)?;
     let ranks = u64::from(of.summary.ranks.reduced);
     let threads = &of.summary.openmp.as_ref()?.threads;
+    if threads.max.as_f64() < 2.0 {
+        return None;
+    }
     let team = if threads.min == threads.max {
         line![threads.max]
     } else {
         line![threads.min, " to ", threads.max]
+    };
+    let who = line![ranks, " rank", plural(ranks), " of ", team, " threads: "];
+    let Some(hybrid) = efficiencies(of) else {
+        return Some(line![
+            who,
+            "the useful part of their time is ",
+            hybrid::why_unknown(of.summary)
+        ]);
     };
     let whole = Amount { error: hybrid.parallel_error, ..share(hybrid.parallel) };
     let mut parts: Vec<Value> = Vec::new();
@@ -242,7 +257,6 @@ pub(super) fn first<'r>(of: &'r ReportInput) -> Option<Value<'r>> {
         let region = region.map_or("".into(), |place| line![" (most in ", place, ")"]);
         parts.extend([joint.into(), line![share(lost), " ", name, region]]);
     }
-    let who = line![ranks, " rank", plural(ranks), " of ", team, " threads: "];
     Some(line![who, whole, " of the threads' time was useful", Value::Line(parts)])
 }
 
@@ -295,16 +309,16 @@ fn block<'r>(of: &'r ReportInput) -> Result<PageBlock<'r>, Value<'r>> {
     of.summary.openmp.as_ref().ok_or(Value::Nothing)?;
     let mut block = PageBlock::new("threads", "Threads of OpenMP");
     block.says.extend(first(of));
-    let keys = ["work", "imbalance", "other barriers and scheduling", "in MPI"]
-        .map(|name| LegendKey { name: name.into(), is_background: false })
-        .into();
+    let key = |name: &'static str| LegendKey { name: name.into(), is_background: name == "work" };
+    // The first two colours differ the most.
+    let keys = ["work", "in MPI", "imbalance", "other barriers and scheduling"].map(key).into();
     let bar = |row: RegionRow<'r>| {
         let sum = |of: &gyan_results::Statistic| of.sum.as_f64();
         let numbers = row.numbers;
         let [work, uneven, in_mpi] =
             [&numbers.work_s, &numbers.lost_to_imbalance_s, &numbers.in_mpi_s].map(sum);
         let rest = (sum(&numbers.threads_s) - work - uneven - in_mpi).max(0.0);
-        let parts = [work, uneven, rest, in_mpi].map(seconds);
+        let parts = [work, in_mpi, uneven, rest].map(seconds);
         Bar { name: place(&row, false).into(), parts: parts.into() }
     };
     let bars: Vec<Bar> = rows(of).into_iter().take(BARS_AT_MOST).map(bar).collect();

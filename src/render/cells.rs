@@ -1,10 +1,9 @@
 //! A table as texts in columns, shared by the formats for people. Known errors of numbers get a column of their
 //! own.
 
-use super::text::{text, without_error};
+use super::text::{error, text, without_error};
 use crate::document::value::Amount;
 use crate::document::{Column, Kind, Section, Value};
-use crate::words::relative_error;
 
 pub(super) struct Cells {
     pub(super) columns: Vec<Column>,
@@ -25,7 +24,7 @@ pub(super) fn cells(section: &Section) -> Cells {
     let row = |row: &Vec<Value>| {
         let cells = row.iter().zip(&errors).flat_map(|(cell, &errors)| {
             let first = if errors { without_error(cell) } else { text(cell) };
-            [Some(first), errors.then(|| error(cell))].into_iter().flatten()
+            [Some(first), errors.then(|| error_of(cell))].into_iter().flatten()
         });
         cells.collect()
     };
@@ -37,13 +36,9 @@ pub(super) fn is_below(row: &[Value]) -> bool {
     matches!(row.first(), Some(Value::Text(text)) if text.is_empty())
 }
 
-/// The standard error as a share of the number.
-fn error(cell: &Value) -> String {
+fn error_of(cell: &Value) -> String {
     match cell {
-        Value::Amount(Amount { error: Some(error), number, .. }) => {
-            relative_error(*error, number.as_f64())
-        }
-        Value::Amount(_) => String::new(),
+        Value::Amount(amount) => error(amount).unwrap_or_default(),
         Value::Text(text) if text.is_empty() => String::new(),
         _ => "-".to_owned(),
     }

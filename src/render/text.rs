@@ -6,7 +6,7 @@ use super::plot::plot;
 use crate::document::Value;
 use crate::document::value::Amount;
 use crate::words::{bytes, double, integer, seconds, share};
-use crate::words::{printable, ranges};
+use crate::words::{printable, ranges, relative_error};
 
 /// On one line, whatever the names in it contain.
 pub(crate) fn text(value: &Value) -> String {
@@ -14,8 +14,11 @@ pub(crate) fn text(value: &Value) -> String {
         Value::Nothing => "-".to_owned(),
         Value::Text(text) | Value::Link(text, _) => printable(text).into_owned(),
         Value::Amount(amount) => {
+            // An error of less than the last digit says nothing in a sentence.
+            let shown = |error: &f64| amount.unit != Unit::Share || *error >= 5e-5;
             let error = amount
                 .error
+                .filter(shown)
                 .map(|error| format!(" ± {}", number(amount.unit, Number::Double(error))));
             with_rank(amount, &error.unwrap_or_default())
         }
@@ -34,6 +37,15 @@ pub(super) fn without_error(value: &Value) -> String {
         Value::Amount(amount) => with_rank(amount, ""),
         other => text(other),
     }
+}
+
+/// The standard error of an amount in a table: a share of the number, but that of a share is in the same percents.
+pub(super) fn error(amount: &Amount) -> Option<String> {
+    let number = amount.number.as_f64();
+    amount.error.map(|error| match amount.unit {
+        Unit::Share => share(error),
+        _ => relative_error(error, number),
+    })
 }
 
 fn with_rank(amount: &Amount, error: &str) -> String {

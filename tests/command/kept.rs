@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::common::{command, root, run};
+use crate::golden::is_golden;
 use crate::manual::{BEGIN, END, Example, examples, pages, read};
 
 /// The line above such a block begins with this; the name of the group whose commands run in one directory follows.
@@ -111,4 +112,28 @@ fn what_was_kept_prints_as_shown() {
     let names = directories.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let kept: BTreeSet<String> = names.filter(|name| name != "replay").collect();
     assert_eq!(used, kept, "groups of the manual, and what is kept in tests/manual");
+}
+
+/// A run with threads in each form, and next to one with ranks instead.
+#[test]
+fn a_kept_run_with_threads_is_the_golden_one() {
+    let directory = TempDir::new().unwrap();
+    let page = read(&root().join("docs/openmp.md"));
+    let of_page = blocks(&page).into_iter().flat_map(|(_, block)| examples(block));
+    for Example { command, .. } in of_page.filter(|of| !of.command.starts_with("gyan diff")) {
+        replayed(command, "openmp", directory.path());
+    }
+    for (name, line) in [
+        ("openmp-first.txt", "gyan report threads"),
+        ("openmp.md", "gyan report --openmp --format markdown threads"),
+        ("openmp.csv", "gyan report --openmp --format csv threads"),
+        ("openmp.json", "gyan report --openmp --format json threads"),
+        ("openmp-export.csv", "gyan export --table openmp --format csv threads"),
+    ] {
+        is_golden(name, &replayed(line, "openmp", directory.path()));
+    }
+    let page = replayed("gyan report --format html threads", "openmp", directory.path());
+    let block = page.split_once("<section id=\"threads\"").unwrap().1;
+    let block = block.split_once("</section>").unwrap().0;
+    is_golden("openmp.html", &block.replace("<tr", "\n<tr").replace("<figure", "\n<figure"));
 }

@@ -359,6 +359,30 @@ fn a_size_can_be_an_argument_or_a_setting() {
     assert_eq!(of.sizes.iter().map(|size| size.size).collect::<Vec<f64>>(), [1.0, 2.0, 4.0]);
 }
 
+/// Two ranks whose threads share 8 s of work.
+#[test]
+fn a_size_can_be_the_number_of_threads() {
+    let place = TempDir::new().unwrap();
+    for threads in [1_u32, 2, 4] {
+        made(place.path(), &format!("threads-{threads}"), 2, |profile| {
+            let elapsed_s = 8.0 / f64::from(threads);
+            profile.job.elapsed_s = elapsed_s;
+            let openmp = profile.openmp.as_mut().unwrap();
+            (openmp.threads, openmp.elapsed_s) = (threads.into(), elapsed_s);
+        });
+    }
+    let of = scaling(place.path(), &["--by", "threads"]);
+    let sizes: Vec<f64> = of.sizes.iter().map(|size| size.size).collect();
+    assert_eq!(sizes, [2.0, 4.0, 8.0]);
+    let [.., last] = of.sizes.as_slice() else { panic!() };
+    assert!((last.speed_up.unwrap() - 4.0).abs() < 1e-9, "{last:?}");
+    assert!((last.efficiency.unwrap() - 1.0).abs() < 1e-9, "{last:?}");
+    let printed = scale(place.path(), &["--by", "threads", "."]).stdout;
+    assert!(printed.contains("2.00 s with 8 threads, 8.00 s with 2 threads"), "{printed}");
+    let without = runs();
+    one_line(without.path(), &["--by", "threads", "run-2", "run-4"], 2, &["has no OpenMP runtime"]);
+}
+
 /// Expects one line with each of `parts`.
 fn one_line(place: &Path, arguments: &[&str], code: i32, parts: &[&str]) {
     let outcome = scale(place, arguments);

@@ -10,6 +10,7 @@ use gyan_results::{
 
 pub(crate) use crate::answers::scaling::page::page_of_scaling;
 use crate::answers::scaling::sentences::sentences;
+use crate::comparison::scaling::BY_THREADS;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{Amount, Bound, InUnit, Plot, Value, line, row, seconds, share};
 use crate::document::{Kind, Section, View, column, numbers, plural, spare, texts};
@@ -91,7 +92,9 @@ fn title(of: &Scaling) -> Value<'_> {
 fn about(of: &Scaling) -> Value<'_> {
     let work = match (of.by.as_str(), of.is_weak) {
         (BY_RANKS, true) => "the work grows with the number of ranks (weak scaling)",
-        (BY_RANKS, false) => "the same work at each size (strong scaling; else --weak)",
+        (BY_RANKS | BY_THREADS, false) => {
+            "the same work at each size (strong scaling; else --weak)"
+        }
         _ => "sizes are values of a setting",
     };
     line![work, "; predictions for ", number(of.target), " ", &of.by, " (--target)"]
@@ -104,20 +107,31 @@ fn number<'a>(size: f64) -> Value<'a> {
 
 /// ` with 32 ranks`, ` at 4096` of a setting.
 fn at_size<'a>(of: &Scaling, size: f64) -> Value<'a> {
-    if of.by == BY_RANKS {
-        line!["with ", number(size), " ranks"]
-    } else {
-        line!["at ", number(size)]
+    let plural = if (size - 1.0).abs() < 1e-9 { "" } else { "s" };
+    match of.by.as_str() {
+        BY_RANKS => line!["with ", number(size), " rank", plural],
+        BY_THREADS => line!["with ", number(size), " thread", plural],
+        _ => line!["at ", number(size)],
+    }
+}
+
+/// Of the column of sizes.
+fn heading(of: &Scaling) -> &'static str {
+    match of.by.as_str() {
+        BY_RANKS => "RANKS",
+        BY_THREADS => "THREADS",
+        _ => "SIZE",
     }
 }
 
 /// The sizes: the speed at each, and the efficiencies (of POP).
 fn sizes(of: &Scaling) -> Section<'_> {
     let all = &of.sizes;
-    let by_ranks = of.by == BY_RANKS;
+    let has_ideal = all.iter().all(|size| size.speed_up.is_some());
     let has_hosts = all.iter().any(|size| size.hosts != all[0].hosts);
     let has_runs = all.iter().any(|size| size.runs.len() > 1);
-    let has_pop = all.iter().any(|size| size.pop.is_some());
+    // Ranks whose threads share their work do less of it.
+    let has_pop = of.by != BY_THREADS && all.iter().any(|size| size.pop.is_some());
     let has_split = all.iter().any(|size| size.pop.is_some_and(|pop| pop.transfer.is_some()));
     let has_parts =
         all.iter().any(|size| size.pop.is_some_and(|pop| pop.computation_parts.is_some()));
@@ -130,8 +144,8 @@ fn sizes(of: &Scaling) -> Section<'_> {
             size.run_range_s
                 .map_or(Value::Nothing, |[low, high]| line![seconds(low), " to ", seconds(high)])
         }));
-        if by_ranks {
-            let ideal = f64::from(size.ranks) / f64::from(all[0].ranks);
+        if has_ideal {
+            let ideal = size.size / all[0].size;
             cells.extend(row![size.speed_up, ideal, size.efficiency.map(share)]);
         }
         if has_pop {
@@ -165,12 +179,12 @@ fn sizes(of: &Scaling) -> Section<'_> {
         }
         cells
     };
-    let mut columns = numbers([if by_ranks { "RANKS" } else { "SIZE" }]);
+    let mut columns = numbers([heading(of)]);
     columns.extend(has_hosts.then(|| column("HOSTS", Kind::Number)));
     columns.extend(has_runs.then(|| column("RUNS", Kind::Spare)));
     columns.extend(numbers(["RUN TIME"]));
     columns.extend(has_runs.then(|| column("OF RUNS", Kind::Spare)));
-    if by_ranks {
+    if has_ideal {
         columns.extend(numbers(["SPEED-UP"]));
         columns.extend(spare(["IDEAL"]));
         columns.extend(numbers(["EFFICIENCY"]));
@@ -197,20 +211,28 @@ fn sizes(of: &Scaling) -> Section<'_> {
     Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
 }
 
-/// The efficiencies of the threads of OpenMP at each size; none where a size has none.
+/// The efficiencies of the threads of OpenMP at each size; none where no size has some.
 fn threads(of: &Scaling) -> Option<Section<'_>> {
+    let has_threads = of.by != BY_THREADS;
     let row = |size: &ScaleSize| {
-        let hybrid = size.pop?.hybrid?;
-        let [mpi, openmp, parallel] = [hybrid.mpi, hybrid.openmp, hybrid.parallel].map(share);
-        Some(row![number(size.size), number(hybrid.threads), mpi, openmp, parallel])
+        let hybrid = size.pop.and_then(|pop| pop.hybrid);
+        let mut cells = row![number(size.size)];
+        if has_threads {
+            cells.push(hybrid.map_or(Value::Nothing, |of| number(of.threads)));
+        }
+        let parts = hybrid.map(|of| [of.mpi, of.openmp, of.parallel].map(share));
+        cells.extend((0..3).map(|at| Value::from(parts.map(|parts| parts[at]))));
+        cells
     };
-    let rows: Vec<Vec<Value>> = of.sizes.iter().map(row).collect::<Option<_>>()?;
-    let size = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
+    let has_some = of.sizes.iter().any(|size| size.pop.is_some_and(|pop| pop.hybrid.is_some()));
+    let mut columns = numbers([heading(of)]);
+    columns.extend(has_threads.then(|| column("THREADS", Kind::Number)));
+    columns.extend(numbers(["MPI", "OPENMP", "PARALLEL"]));
     let about = "of the time of all threads of OpenMP: PARALLEL is MPI x OPENMP (gyan help openmp)";
-    Some(Section {
+    has_some.then(|| Section {
         title: "Threads".into(),
-        columns: numbers([size, "THREADS", "MPI", "OPENMP", "PARALLEL"]),
-        rows,
+        columns,
+        rows: of.sizes.iter().map(row).collect(),
         notes: vec![about.into()],
     })
 }
@@ -399,8 +421,7 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
         cells.extend(row![Value::Nothing, row.unit.double(value)]);
         rows.push(cells);
     }
-    let by = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
-    let mut columns = numbers([by, "MINIMUM", "AVERAGE", "MAXIMUM", "MAX/AVG"]);
+    let mut columns = numbers([heading(of), "MINIMUM", "AVERAGE", "MAXIMUM", "MAX/AVG"]);
     if has_curve {
         columns.extend(numbers(["LAW"]));
     }

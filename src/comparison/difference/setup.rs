@@ -21,6 +21,7 @@ const FACTS: &[SetupFact] = &[
     ("MPI standard", |of| of.mpi.standard.clone()),
     ("thread level", |of| of.mpi.thread_level.clone()),
     ("ranks", |of| of.ranks.expected.to_string()),
+    ("threads of OpenMP on a rank", threads),
     ("ranks without a profile", |of| ranges(&of.ranks.missing)),
     ("hosts", |of| of.hosts.join(", ")),
     ("processors", |of| of_machines(of, |machine| machine.processor.clone())),
@@ -44,6 +45,13 @@ fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> 
 fn listed<T>(list: &[T], name: fn(&T) -> &String) -> Option<String> {
     let names: Vec<&str> = list.iter().map(|of| name(of).as_str()).collect();
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Of the largest teams; none where no runtime tells.
+fn threads(summary: &Summary) -> String {
+    let Some(of) = &summary.openmp else { return String::new() };
+    let (least, most) = (of.threads.min.to_string(), of.threads.max.to_string());
+    if least == most { most } else { format!("{least} to {most}") }
 }
 
 fn placements(summary: &Summary) -> String {

@@ -94,6 +94,9 @@ fn by_size<'r>(runs: &'r [Run], by: Option<&str>) -> RunsBySize<'r> {
     RunsBySize { program, sizes, left_out }
 }
 
+/// The size that is the number of threads of OpenMP.
+pub(crate) const BY_THREADS: &str = "threads";
+
 /// A size above 0, which can be sorted.
 #[derive(Clone, Copy, PartialEq)]
 struct Size(f64);
@@ -132,11 +135,17 @@ fn usable(run: &Run, of: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The size of a run: its ranks, the value of a label, of an argument of the program (`arg1`), or of a control variable.
+/// The size of a run: its ranks, the value of a label, of an argument of the program (`arg1`), or of a control variable; the
+/// threads of OpenMP of all ranks.
 fn size(summary: &Summary, by: Option<&str>) -> Result<Size, String> {
     let Some(by) = by else { return Ok(Size(f64::from(summary.ranks.expected))) };
     let argument = by.strip_prefix("arg").and_then(|number| number.parse::<usize>().ok());
     let label = summary.job.labels.iter().find(|label| label.name == by);
+    if let (BY_THREADS, None) = (by, label) {
+        let openmp = summary.openmp.as_ref();
+        let threads = openmp.map(|of| Size(of.threads.sum.as_f64()));
+        return threads.ok_or_else(|| "has no OpenMP runtime that tells of its threads".to_owned());
+    }
     let text = if let Some(label) = label {
         Some(&label.value)
     } else if let Some(number) = argument {
@@ -164,6 +173,7 @@ fn too_few(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question, left_out: &[S
                 format!("all {} runs are", runs.len())
             };
             match question.by {
+                None if size.0 < 2.0 => format!("{runs} of 1 rank"),
                 None => format!("{runs} of {} ranks", size.0),
                 Some(by) => format!("{runs} of {by} = {}", size.0),
             }
@@ -172,7 +182,7 @@ fn too_few(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question, left_out: &[S
     let others =
         if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
     let remedy = if question.by.is_none() {
-        "name runs with different numbers of ranks, or --by a setting in which they differ"
+        "name runs with different numbers of ranks, or --by threads or a setting in which they differ"
     } else {
         "name runs in which it differs; gyan report --environment shows settings"
     };
@@ -198,7 +208,7 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 }
 
 fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<ScaleSize> {
-    let mut first: Option<(f64, f64, Option<OutsideMpi>)> = None;
+    let mut first: Option<(f64, Size, Option<OutsideMpi>)> = None;
     let of = |(size, runs): (&Size, &Vec<&Run>)| {
         let of_runs = |of: &dyn Fn(&Summary) -> f64| -> Vec<f64> {
             runs.iter().map(|run| of(&run.summary)).collect()
@@ -209,11 +219,10 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
         let one = &runs[0].summary;
         let ranks = one.ranks.expected;
         let outside = OutsideMpi::new(runs, question.is_weak);
-        let (first_s, first_ranks, first_outside) =
-            *first.get_or_insert((run_s, f64::from(ranks), outside));
+        let (first_s, first_size, first_outside) = *first.get_or_insert((run_s, *size, outside));
         // Over a setting there is no ideal.
-        let by_ranks = question.by.is_none() && run_s > 0.0;
-        let more = f64::from(ranks) / first_ranks;
+        let has_ideal = question.by.is_none_or(|by| by == BY_THREADS) && run_s > 0.0;
+        let more = size.0 / first_size.0;
         let faster = first_s / run_s * if question.is_weak { more } else { 1.0 };
         let outside = first_outside.as_ref().zip(outside.as_ref());
         let pop = pop(runs, outside.map(|(first, this)| first.against(this)));
@@ -225,8 +234,8 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
             is_oversubscribed: one.placements.iter().any(|placement| placement.is_oversubscribed),
             run_s,
             run_range_s: range,
-            speed_up: by_ranks.then_some(faster),
-            efficiency: by_ranks.then_some(faster / more),
+            speed_up: has_ideal.then_some(faster),
+            efficiency: has_ideal.then_some(faster / more),
             pop,
         }
     };

@@ -9,7 +9,7 @@ use crate::findings::knobs::{command, say};
 use crate::findings::run::{
     Family, RunFacts, START_AND_END, Time, estimated, exact, setting, taken, time_of,
 };
-use crate::words::{bytes, double, seconds};
+use crate::words::{bytes, double, rough, seconds};
 
 pub(super) const RULES: &[Rule] = rules! {
     80 "imbalance": Program, "the load balance", imbalance;
@@ -53,7 +53,7 @@ fn imbalance(run: &RunFacts) -> Vec<RuleMatch> {
     let rank = efficiencies.busiest_rank;
     let title = format!(
         "rank {rank} works {} times as long as the average rank: the others wait for it",
-        double((10.0 * most_s / mean_s).round() / 10.0)
+        rough(most_s / mean_s)
     );
     let waits = [SENDS, RECEIVES, WAITS, COLLECTIVES, &["MPI_Barrier"]].concat();
     // A function that took less than is at stake is not where all of it shows.

@@ -8,7 +8,7 @@ use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{RunFacts, Time, estimated, exact, is_true, power_of_two, taken};
-use crate::words::{bytes, double, seconds};
+use crate::words::{bytes, double, rough, seconds};
 
 pub(super) const RULES: &[Rule] = rules! {
     130 "first-contact": Run, "the longest call", first_contact;
@@ -337,7 +337,7 @@ fn memory(run: &RunFacts) -> Vec<RuleMatch> {
         let title = format!(
             "MPI holds {} on rank {rank}, {} times the average ({})",
             bytes(most),
-            double((10.0 * most / average).round() / 10.0),
+            rough(most / average),
             pvar.name
         );
         let shown = "gyan report --variables";

@@ -10,7 +10,7 @@ use crate::findings::run::{
     Family, LostWithoutProcessors, RunFacts, estimated, exact, is_true, taken,
 };
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
-use crate::words::{bytes, double, seconds};
+use crate::words::{bytes, double, rough, seconds};
 
 pub(super) const RULES: &[Rule] = rules! {
     10 "bound-together": Run,
@@ -69,7 +69,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     };
     let title = format!(
         "{who} share {} processor{}{on}: {loses} of {}",
-        double(processors),
+        rough(processors),
         super::plural(processors),
         seconds(run.of_a_rank(run.total_s))
     );
@@ -78,7 +78,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", super::plural(fit));
     let mut advice = Vec::new();
     advice.extend(others.map(|others| {
-        let others = double((10.0 * others).round() / 10.0);
+        let others = rough(others);
         say(format!(
             "see what else runs there (top): it used at least {others} of these processors on average"
         ))
@@ -264,8 +264,8 @@ fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
     let cores = each.floor();
     let title = format!(
         "a rank could use {} cores and used {} of them, on average",
-        double(each),
-        double(running.avg)
+        rough(each),
+        rough(running.avg)
     );
     let mut advice = Vec::new();
     match &used.openmp {
@@ -279,7 +279,7 @@ fn idle_processors(run: &RunFacts) -> Vec<RuleMatch> {
         }
         _ if busy >= 1.5 => advice.push(say(format!(
             "see what runs on one thread: {} threads of a rank are busy, for part of the time",
-            double(busy)
+            rough(busy)
         ))),
         _ => {}
     }

@@ -3,11 +3,10 @@
 use gyan_results::{Fidelity, Number};
 use maud::{Markup, html};
 
-use super::super::text::{number, text};
+use super::super::text::{error, number, text};
 use super::charts;
 use crate::document::Value;
 use crate::document::value::Amount;
-use crate::words::relative_error;
 
 pub(super) fn value(of: &Value) -> Markup {
     html! {
@@ -52,8 +51,8 @@ pub(super) fn amount(of: &Amount) -> Markup {
         @if let Some(sign) = of.bound.sign() { (sign) "\u{a0}" }
         span title={ (exact(of)) (known) } { (rounded.replace(' ', "\u{a0}")) }
         @if !mark.is_empty() { sup { (mark) } }
-        @if let Some(error) = of.error {
-            " " small { "±\u{a0}" (relative_error(error, of.number.as_f64())) }
+        @if let Some(error) = error(of) {
+            " " small { "±\u{a0}" (error) }
         }
         @if let Some(rank) = of.rank { " " small { "(" (rank) ")" } }
     }
