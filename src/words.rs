@@ -96,6 +96,11 @@ pub(crate) fn rough(number: f64) -> String {
     format!("{}", (number * unit).round() / unit)
 }
 
+/// The end of a word for this many things: nothing for one.
+pub(crate) fn plural_of(number: f64) -> &'static str {
+    if number > 0.99 && number < 1.01 { "" } else { "s" }
+}
+
 pub(crate) fn seconds(seconds: f64) -> String {
     let size = seconds.abs();
     let (scaled, unit) = match size {

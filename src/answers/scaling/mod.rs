@@ -14,6 +14,7 @@ use crate::comparison::scaling::BY_THREADS;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::value::{Amount, Bound, InUnit, Plot, Value, line, row, seconds, share};
 use crate::document::{Kind, Section, View, column, numbers, plural, spare, texts};
+use crate::words::plural_of;
 
 /// The value of [`Scaling::by`] when a size is the number of ranks.
 const BY_RANKS: &str = "ranks";
@@ -107,10 +108,9 @@ fn number<'a>(size: f64) -> Value<'a> {
 
 /// ` with 32 ranks`, ` at 4096` of a setting.
 fn at_size<'a>(of: &Scaling, size: f64) -> Value<'a> {
-    let plural = if (size - 1.0).abs() < 1e-9 { "" } else { "s" };
     match of.by.as_str() {
-        BY_RANKS => line!["with ", number(size), " rank", plural],
-        BY_THREADS => line!["with ", number(size), " thread", plural],
+        BY_RANKS => line!["with ", number(size), " rank", plural_of(size)],
+        BY_THREADS => line!["with ", number(size), " thread", plural_of(size)],
         _ => line!["at ", number(size)],
     }
 }

@@ -9,7 +9,7 @@ use crate::findings::knobs::{command, say};
 use crate::findings::run::{
     Family, RunFacts, START_AND_END, Time, estimated, exact, setting, taken, time_of,
 };
-use crate::words::{bytes, double, rough, seconds};
+use crate::words::{bytes, double, plural_of, rough, seconds};
 
 pub(super) const RULES: &[Rule] = rules! {
     80 "imbalance": Program, "the load balance", imbalance;
@@ -307,7 +307,7 @@ fn barrier(run: &RunFacts) -> Vec<RuleMatch> {
         run.with_place("MPI_Barrier"),
         percent(run.share(time.seconds)),
         double(calls),
-        super::plural(calls)
+        plural_of(calls)
     );
     let mut advice =
         vec![say("leave it out where the next message or collective orders the ranks anyway")];

@@ -135,8 +135,3 @@ fn rounded(number: f64) -> String {
     }
     double((number / unit).round() * unit)
 }
-
-/// `s` where there is not exactly one.
-fn plural(number: f64) -> &'static str {
-    if number > 0.99 && number < 1.01 { "" } else { "s" }
-}

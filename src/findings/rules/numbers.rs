@@ -2,10 +2,10 @@
 
 use gyan_results::{Ending, Statistic};
 
-use super::{Rule, RuleMatch, percent, plural};
+use super::{Rule, RuleMatch, percent};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{RunFacts, estimated, exact};
-use crate::words::{double, seconds, share};
+use crate::words::{double, plural_of, seconds, share};
 
 pub(super) const RULES: &[Rule] = rules! {
     450 "nothing-in-mpi": Measurement, "the time in MPI", nothing_in_mpi;
@@ -75,15 +75,15 @@ fn incomplete(run: &RunFacts) -> Vec<RuleMatch> {
     let number = ended.len() as f64;
     let title = match (ranks.missing.is_empty(), ended.is_empty()) {
         (false, true) => {
-            format!("profiles of {} rank{} are missing", double(missing), plural(missing))
+            format!("profiles of {} rank{} are missing", double(missing), plural_of(missing))
         }
         (true, _) => {
-            format!("{} rank{} did not end by MPI_Finalize", double(number), plural(number))
+            format!("{} rank{} did not end by MPI_Finalize", double(number), plural_of(number))
         }
         _ => format!(
             "profiles of {} rank{} are missing, and {} did not end by MPI_Finalize",
             double(missing),
-            plural(missing),
+            plural_of(missing),
             double(number)
         ),
     };

@@ -10,7 +10,7 @@ use crate::findings::run::{
     Family, LostWithoutProcessors, RunFacts, estimated, exact, is_true, taken,
 };
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
-use crate::words::{bytes, double, rough, seconds};
+use crate::words::{bytes, double, plural_of, rough, seconds};
 
 pub(super) const RULES: &[Rule] = rules! {
     10 "bound-together": Run,
@@ -51,7 +51,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let (ranks, processors) = (placement.ranks, placement.capacity());
     let who = match placement.threads {
         Some(threads) => {
-            format!("{threads} busy threads of {ranks} rank{}", super::plural(ranks as f64))
+            format!("{threads} busy threads of {ranks} rank{}", plural_of(ranks as f64))
         }
         None => format!("{ranks} ranks"),
     };
@@ -70,12 +70,12 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     let title = format!(
         "{who} share {} processor{}{on}: {loses} of {}",
         rough(processors),
-        super::plural(processors),
+        plural_of(processors),
         seconds(run.of_a_rank(run.total_s))
     );
     let others = used_by_others(run, placement, wait_s);
     let on_a_host = if hosts > 1 { " on a host" } else { "" };
-    let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", super::plural(fit));
+    let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", plural_of(fit));
     let mut advice = Vec::new();
     advice.extend(others.map(|others| {
         let others = rough(others);
@@ -86,7 +86,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
     if placement.threads.is_some() {
         let each = (fit / ranks as f64).floor().max(1.0);
         advice.push(command(
-            &format!("give each rank at most {} thread{}", double(each), super::plural(each)),
+            &format!("give each rank at most {} thread{}", double(each), plural_of(each)),
             format!("OMP_NUM_THREADS={each}, if the threads are OpenMP's"),
         ));
     }
@@ -211,7 +211,7 @@ fn bound_together(run: &RunFacts) -> Vec<RuleMatch> {
             command(
                 &format!(
                     "give each rank {each} core{}, for its busy threads",
-                    super::plural(each as f64)
+                    plural_of(each as f64)
                 ),
                 format!(
                     "mpirun --map-by slot:PE={each} --bind-to core ... (Slurm: srun --cpus-per-task={each})"

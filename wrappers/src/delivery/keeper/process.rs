@@ -103,13 +103,6 @@ fn end(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Gives the calling thread a policy of sched(7) without priorities; the threads that it starts have it, too.
-fn schedule_as(policy: c_int) {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: sched_setscheduler(2) of this thread.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
-}
-
 /// Keeps nothing of the rank's except the socket.
 fn leave_the_rank(listening: RawFd) {
     let name = c"gyan-keeper";
@@ -137,8 +130,10 @@ fn leave_the_rank(listening: RawFd) {
     unsafe { ptr::from_mut(&mut all).write_bytes(0xff, 1) };
     // SAFETY: sched_setaffinity(2) of this process; processors that it may not use are left out.
     unsafe { libc::sched_setaffinity(0, size_of_val(&all), &raw const all) };
-    // When it wakes, a rank that runs keeps its processor.
-    schedule_as(libc::SCHED_BATCH);
+    // When it wakes, a rank that runs keeps its processor (sched(7)). It has no real-time priority, either, which a job may have.
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: sched_setscheduler(2) of this process.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
     for resource in [Resource::Nofile, Resource::Fsize, Resource::As] {
         let limit = rustix::process::getrlimit(resource);
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -352,8 +347,6 @@ impl KeeperProcess {
             }
             ToKeeper::Record => {
                 let text = socket.receive_text(other, None).ok()??;
-                // The ranks are still ending MPI: one that wakes gets this processor.
-                schedule_as(libc::SCHED_IDLE);
                 // Nobody is left who could be told what fails.
                 if let (Ok(summary), Some(record)) = (parse_summary(&text), &rank.hello.record) {
                     let _ = record.clone().write(summary);
