@@ -158,12 +158,12 @@ fn of_nstat(text: &str, name: &str) -> u64 {
     line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// In a network of its own nothing else sends. Its queue is so short that it drops packets. What `mpirun` sends before
-/// `MPI_Init` and after `MPI_Finalize` is little.
+/// In a network of its own nothing else sends. Its queue is so short that the segments of one message do not fit. What
+/// `mpirun` sends before `MPI_Init` and after `MPI_Finalize` is little.
 #[test]
 fn segments_that_a_lossy_network_makes_tcp_send_again_are_those_that_nstat_counts() {
     const LOSSY: &str = "ip link set lo up mtu 1500 && \
-                         tc qdisc add dev lo root tbf rate 200mbit burst 10k limit 10k || exit 1; \
+                         tc qdisc add dev lo root tbf rate 200mbit burst 3k limit 3k || exit 1; \
                          \"$@\"; code=$?; nstat -asz TcpRetransSegs TcpOutSegs >&2; exit $code";
     let front = ["unshare", "--net", "sh", "-c", LOSSY, "sh"].map(str::to_owned);
     let try_out = run(&mut command(&[&front[..], &["true".into()]].concat()));

@@ -10,7 +10,9 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr;
 
-use super::call::{Effect, Entry, formula, moves, object_change, prepares, words_from_fortran};
+use super::call::{
+    Effect, Entry, completes, formula, moves, object_change, prepares, words_from_fortran,
+};
 use super::caller::noting_caller;
 use super::entrance::entrance;
 use super::words::as_words;
@@ -95,7 +97,7 @@ macro_rules! skeleton {
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) completes $what:ident ( $($on:ident),* )) => {
         fast! {
             ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {};
-            Effect::Completes(object_change! { ( $($arg)* ) completes $what ( $($on)* ) })
+            Effect::Completes(completes! { ( $($arg)* ) $what ( $($on)* ) })
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };

@@ -13,7 +13,7 @@ use crate::calls::requests::{self as operations, StartArguments};
 use crate::calls::sites::Noted;
 use crate::calls::thread;
 use crate::calls::traffic::Sent;
-use crate::entry::effects::ObjectChange;
+use crate::entry::effects::{Completable, ObjectChange, Requests};
 use crate::entry::lifecycle::start_late;
 use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
@@ -174,6 +174,13 @@ impl Entry {
     pub(super) fn is_examined(&self) -> bool {
         matches!(self.effect, Effect::Completes(_)) && gate::watches_completions()
     }
+
+    /// The requests of a call that does not wait for them, before it; none if it waits, or there are many.
+    #[inline]
+    fn asks_for(&self, arguments: Arguments) -> Option<Requests> {
+        let Effect::Completes(requests) = self.effect else { return None };
+        requests(arguments)?.before_few()
+    }
 }
 
 /// The effects that a row lists after the arguments, as functions of them.
@@ -190,8 +197,8 @@ pub(super) enum Effect {
     Changes(fn(&Scope, Arguments) -> ObjectChange),
     /// The same of locks of windows, while these are followed.
     Locks(fn(&Scope, Arguments) -> ObjectChange),
-    /// Changes that may have happened whether it succeeds or not.
-    Completes(fn(&Scope, Arguments) -> ObjectChange),
+    /// Completes requests, whether it succeeds or not.
+    Completes(fn(Arguments) -> Option<Completable>),
 }
 
 /// The result of a row's formula.
@@ -231,7 +238,19 @@ macro_rules! prepares {
 }
 pub(super) use prepares;
 
-/// The function of a row that creates or frees objects, or completes requests.
+/// The function of a row that completes requests.
+macro_rules! completes {
+    (( $($arg:ident)* ) $what:ident ( $($on:ident)* )) => {
+        |arguments| {
+            #[allow(unused_variables)]
+            let [$($arg),*] = arguments.all()?;
+            Some(effects::completes::$what($($on),*))
+        }
+    };
+}
+pub(super) use completes;
+
+/// The function of a row that creates or frees objects.
 macro_rules! object_change {
     (( $($arg:ident)* ) $effect:ident $what:ident ( $($on:ident)* )) => {
         |scope, arguments| {
@@ -252,7 +271,11 @@ impl Effect {
             Effect::Changes(change) | Effect::Locks(change) => {
                 scope.effect(|| change(scope, arguments))
             }
-            Effect::Completes(change) => change(scope, arguments),
+            Effect::Completes(requests) if scope.is_of_program() && gate::watches_completions() => {
+                let requests = requests(arguments).map(Completable::before);
+                requests.map_or(ObjectChange::Nothing, ObjectChange::Completes)
+            }
+            Effect::Completes(_) => ObjectChange::Nothing,
         }
     }
 
@@ -618,11 +641,16 @@ fn counted(
 ) -> Option<c_int> {
     if matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
         || matches!(entry.effect, Effect::Locks(_)) && locks::follows(entry.function)
-        || entry.is_examined()
         || entry.receives.is_some() && receives::is_on()
     {
         return None;
     }
+    // Programs ask again and again whether something has come.
+    let asked = match entry.is_examined() {
+        true if timeline::is_on() => return None,
+        true => Some(entry.asks_for(arguments)?),
+        false => None,
+    };
     let untimed = match entry.message {
         Some(at) => requests::untimed(at, arguments)?,
         None => Untimed::NOTHING,
@@ -633,9 +661,16 @@ fn counted(
     if on.is_some_and(|(comm, _)| waiting::is_due(function, comm)) {
         return None;
     }
-    let next = |alone| match on {
-        Some((comm, meeting)) => waiting::around(alone, function, || Some(comm), meeting, &next),
-        None => next(),
+    let next = |alone| match (on, &asked) {
+        (Some((comm, meeting)), _) => {
+            waiting::around(alone, function, || Some(comm), meeting, &next)
+        }
+        (None, Some(asked)) => {
+            let result = next();
+            asked.completed_some(function, caller);
+            result
+        }
+        (None, None) => next(),
     };
     let moved = |ledger: &Ledger| entry.moved(arguments, ledger);
     let call = RecordedCall { entry, arguments: &arguments, caller };

@@ -12,6 +12,7 @@ use crate::calls::gate::{self, CompletionsFor, Scope};
 use crate::calls::ledger::Ledger;
 use crate::entry::requests;
 use crate::mpi::abi::inquiry;
+use crate::mpi::functions::Function;
 use crate::mpi::functions::point_to_point::{MPI_Wait, MPI_Waitall};
 use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators::{self, Like};
@@ -22,6 +23,7 @@ use crate::observe::streams::epochs::{self, EpochStep};
 use crate::observe::streams::locks::{self as follow, LockStep};
 use crate::observe::streams::{self, CallTimes};
 use crate::run;
+use crate::sys::clock;
 
 /// What a call changes when it succeeds.
 #[must_use]
@@ -43,11 +45,8 @@ pub(crate) enum ObjectChange {
         request: Passed,
         parent: Parent,
     },
-    /// Requests may complete: as they were before.
-    Completes {
-        at: Passed,
-        before: Vec<usize>,
-    },
+    /// Requests may complete.
+    Completes(Requests),
     /// An epoch of a window begins or ends.
     Synchronises {
         win: Passed,
@@ -301,21 +300,101 @@ pub(crate) mod locks {
 
 /// Rows that complete requests.
 pub(crate) mod completes {
-    use super::{ObjectChange, Passed, Scope, gate, requests};
+    use super::{Completable, Passed};
 
-    pub(crate) fn one(scope: &Scope, request: Passed) -> ObjectChange {
-        watch(scope, 1, request)
+    pub(crate) fn one(request: Passed) -> Completable {
+        Completable { at: request, count: 1, flag: None }
     }
 
-    pub(crate) fn many(scope: &Scope, count: Passed, requests: Passed) -> ObjectChange {
-        watch(scope, count.number(), requests)
+    pub(crate) fn many(count: Passed, requests: Passed) -> Completable {
+        Completable { at: requests, count: count.number(), flag: None }
     }
 
-    fn watch(scope: &Scope, count: usize, at: Passed) -> ObjectChange {
-        if !scope.is_of_program() || !gate::watches_completions() {
-            return ObjectChange::Nothing;
+    pub(crate) fn one_if(request: Passed, flag: Passed) -> Completable {
+        Completable { flag: Some(flag), ..one(request) }
+    }
+
+    pub(crate) fn many_if(count: Passed, requests: Passed, flag: Passed) -> Completable {
+        Completable { flag: Some(flag), ..many(count, requests) }
+    }
+}
+
+/// How many requests are copied without memory of their own.
+const FEW: usize = 8;
+
+/// The requests that a call may complete.
+#[derive(Clone, Copy)]
+pub(crate) struct Completable {
+    at: Passed,
+    count: usize,
+    /// Says afterwards whether any of them has completed; none if the call waits for that.
+    flag: Option<Passed>,
+}
+
+/// The requests that a call may complete, and how the program stored them before it.
+pub(crate) struct Requests {
+    of: Completable,
+    few: [usize; FEW],
+    /// All of them, if there are more than that.
+    many: Vec<usize>,
+}
+
+impl Completable {
+    /// Before the call.
+    pub(crate) fn before(self) -> Requests {
+        let mut many = Vec::new();
+        if self.count > FEW {
+            many.resize(self.count, 0);
+            self.at.requests(&mut many);
         }
-        ObjectChange::Completes { at, before: requests(at, count) }
+        Requests { many, ..self.copied() }
+    }
+
+    /// The same of a call that does not wait, without memory; none of any other call, and if there are many.
+    #[inline]
+    pub(crate) fn before_few(self) -> Option<Requests> {
+        (self.flag.is_some() && self.count <= FEW).then(|| self.copied())
+    }
+
+    #[inline]
+    fn copied(self) -> Requests {
+        let mut few = [0; FEW];
+        if let Some(few) = few.get_mut(..self.count) {
+            self.at.requests(few);
+        }
+        Requests { of: self, few, many: Vec::new() }
+    }
+}
+
+impl Requests {
+    /// After a call that does not wait.
+    #[inline]
+    pub(crate) fn completed_some(&self, function: Function, caller: usize) {
+        if self.of.flag.is_some_and(Passed::is_set) {
+            let now = clock::now();
+            self.completed(CallTimes { function, caller, begun: now, ended: now });
+        }
+    }
+
+    /// After the call.
+    #[inline(never)]
+    fn completed(&self, called: CallTimes) {
+        let Completable { at, count, flag } = self.of;
+        // What a call that does not wait finds complete was not waited for.
+        let called =
+            if flag.is_some() { CallTimes { begun: called.ended, ..called } } else { called };
+        let ends_all = [MPI_Wait, MPI_Waitall].contains(&called.function);
+        let before = self.few.get(..count).unwrap_or(&self.many);
+        for (index, &request) in before.iter().enumerate() {
+            let is_same = at.request(index) == Some(request);
+            if !is_same {
+                completed_request(at.language, request);
+            }
+            // The request of a persistent operation stays.
+            if !is_same || ends_all {
+                pending::completed(at.language, request, is_same, called);
+            }
+        }
     }
 }
 
@@ -384,20 +463,7 @@ impl ObjectChange {
                     }
                 });
             }
-            ObjectChange::Completes { at, before } => {
-                let after = requests(at, before.len());
-                let ends_all = [MPI_Wait, MPI_Waitall].contains(&called.function);
-                for (request, after) in before.iter().zip(&after) {
-                    let is_same = request == after;
-                    if !is_same {
-                        completed_request(at.language, *request);
-                    }
-                    // The request of a persistent operation stays.
-                    if !is_same || ends_all {
-                        pending::completed(at.language, *request, is_same, called);
-                    }
-                }
-            }
+            ObjectChange::Completes(requests) => requests.completed(called),
         }
     }
 }
@@ -408,10 +474,6 @@ fn handle_of(kind: Kind, handle: usize) -> usize {
         Kind::Win => communicators::window(handle),
         Kind::Comm | Kind::File => communicators::handle(handle),
     }
-}
-
-fn requests(at: Passed, count: usize) -> Vec<usize> {
-    (0..count).map_while(|index| at.request(index)).collect()
 }
 
 /// The request has completed, so its communicator exists now.

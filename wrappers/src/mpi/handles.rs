@@ -225,12 +225,29 @@ impl Passed {
 
     /// The request at index `at` of an array that has it, as the program stores it.
     pub(crate) fn request(self, at: usize) -> Option<usize> {
-        let bytes = match self.language {
-            Language::C => inquiry()?.abi.handle_bytes,
-            Language::Fortran => size_of::<c_int>(),
-        };
+        let bytes = self.request_bytes()?;
         // SAFETY: an array of requests of this size, with this element.
-        (self.word != 0).then(|| unsafe { word(self.word, bytes, at) })
+        Some(unsafe { word(self.word, bytes, at) })
+    }
+
+    /// The first requests of an array that has so many.
+    #[inline]
+    pub(crate) fn requests(self, into: &mut [usize]) {
+        let Some(bytes) = self.request_bytes() else { return };
+        for (at, request) in into.iter_mut().enumerate() {
+            // SAFETY: an array of requests of this size, with this element.
+            *request = unsafe { word(self.word, bytes, at) };
+        }
+    }
+
+    /// Those of each request at the address in this argument; none if there is no address.
+    #[inline]
+    fn request_bytes(self) -> Option<usize> {
+        match self.language {
+            _ if self.word == 0 => None,
+            Language::C => Some(inquiry()?.abi.handle_bytes),
+            Language::Fortran => Some(size_of::<c_int>()),
+        }
     }
 
     /// Source and tag in a status that the call has filled in; none if it is ignored, or a Fortran status.

@@ -29,7 +29,8 @@
 //! - `locks lock(...)` and its kin: a lock of a window is asked for, may be waited for or is given back;
 //! - `finds comm(...)`: a communicator that exists already is asked for;
 //! - `begins duplicate(...)`: a communicator with the ranks of another one exists once the request completes;
-//! - `completes one(...)`, `completes many(...)`: a request completes;
+//! - `completes one(...)`, `completes many(...)`: the call waits until a request completes; `one_if(...)`, `many_if(...)`: it does not
+//!   wait, and the last argument says whether one has completed;
 //! - `ends with(...)`: the program is ended, with a code.
 
 mod argument;

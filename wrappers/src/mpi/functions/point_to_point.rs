@@ -52,11 +52,11 @@ macro_rules! rows {
             MPI_Status_get_error / mpi_status_get_error(status: Pointer, error: Pointer);
             MPI_Status_get_source / mpi_status_get_source(status: Pointer, source: Pointer);
             MPI_Status_get_tag / mpi_status_get_tag(status: Pointer, tag: Pointer);
-            MPI_Test / mpi_test(request: Pointer, flag: Pointer, status: Pointer) [samples] completes one(request);
+            MPI_Test / mpi_test(request: Pointer, flag: Pointer, status: Pointer) [samples] completes one_if(request, flag);
             MPI_Test_cancelled / mpi_test_cancelled(status: Pointer, flag: Pointer);
-            MPI_Testall / mpi_testall(count: Int, array_of_requests: Pointer, flag: Pointer, array_of_statuses: Pointer) [samples] completes many(count, array_of_requests);
-            MPI_Testany / mpi_testany(count: Int, array_of_requests: Pointer, indx: Pointer, flag: Pointer, status: Pointer) [samples] completes many(count, array_of_requests);
-            MPI_Testsome / mpi_testsome(incount: Int, array_of_requests: Pointer, outcount: Pointer, array_of_indices: Pointer, array_of_statuses: Pointer) [samples] completes many(incount, array_of_requests);
+            MPI_Testall / mpi_testall(count: Int, array_of_requests: Pointer, flag: Pointer, array_of_statuses: Pointer) [samples] completes many_if(count, array_of_requests, flag);
+            MPI_Testany / mpi_testany(count: Int, array_of_requests: Pointer, indx: Pointer, flag: Pointer, status: Pointer) [samples] completes many_if(count, array_of_requests, flag);
+            MPI_Testsome / mpi_testsome(incount: Int, array_of_requests: Pointer, outcount: Pointer, array_of_indices: Pointer, array_of_statuses: Pointer) [samples] completes many_if(incount, array_of_requests, outcount);
             MPI_Wait / mpi_wait(request: Pointer, status: Pointer) [samples] completes one(request);
             MPI_Waitall / mpi_waitall(count: Int, array_of_requests: Pointer, array_of_statuses: Pointer) [samples] completes many(count, array_of_requests);
             MPI_Waitany / mpi_waitany(count: Int, array_of_requests: Pointer, indx: Pointer, status: Pointer) [samples] completes many(count, array_of_requests);
