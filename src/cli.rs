@@ -196,7 +196,7 @@ pub(crate) struct RunOptions {
     /// Take regions that the program has for other tools as phases: those of Kokkos, NVTX, Intel's ITT, and the stages of
     /// PETSc
     #[arg(long, value_name = "LIBRARY,...", value_delimiter = ',',
-          value_parser = ["kokkos", "nvtx", "itt", "petsc"])]
+          value_parser = ["kokkos", "nvtx", "itt", "petsc", "caliper"])]
     pub(crate) phases: Vec<String>,
     /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with more
     /// than 1024 ranks), off, both (one file per rank as well) [default when gyan run starts the launcher:

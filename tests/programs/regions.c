@@ -1,4 +1,4 @@
-/* Regions that a program has for another tool: compiled with NVTX, ITT or PETSC defined, or, as regions.cpp, KOKKOS.
+/* Regions that a program has for another tool: compiled with NVTX, ITT or PETSC defined, or, as regions.cpp, KOKKOS or CALIPER.
  *
  * Three times: a region "solve" with two regions "exchange" in it. Each rank writes to the file truth.<rank>, a line each:
  * "call MPI_Recv <n> <phase>", "entries <n> <phase>", and how long it was in the phase by its own clock, in microseconds:
@@ -23,8 +23,10 @@
 #include <petscsys.h>
 #elif defined KOKKOS
 #include <Kokkos_Core.hpp>
+#elif defined CALIPER
+#include "caliper.hpp"
 #else
-#error "NVTX, ITT, PETSC or KOKKOS"
+#error "NVTX, ITT, PETSC, KOKKOS or CALIPER"
 #endif
 
 enum { SOLVE, EXCHANGE, ELSEWHERE, REGIONS };
@@ -140,6 +142,68 @@ static void end(int way)
 {
     (void)way;
     PetscLogStagePop();
+}
+#elif defined CALIPER
+/* The regions of this thread that have not ended: each an object of C++, or none, and a name. */
+static thread_local struct {
+    void *object;
+    const char *name;
+} open_regions[REGIONS];
+static thread_local int depth;
+
+static void library_begins(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+}
+
+static void library_ends(void) {}
+
+/* In each of the ways that Caliper has, in turn. */
+static void begin(int region, int way)
+{
+    const char *name = names[region];
+    void *object = NULL;
+    switch (way % 5) {
+    case 0:
+        cali_begin_region(name);
+        break;
+    case 1:
+        cali_begin_phase(name);
+        break;
+    case 2:
+        cali_begin_comm_region(name);
+        break;
+    case 3:
+        object = new cali::Function(name);
+        break;
+    default:
+        object = new cali::ScopeAnnotation(name);
+    }
+    open_regions[depth].object = object;
+    open_regions[depth++].name = name;
+}
+
+static void end(int way)
+{
+    const char *name = open_regions[--depth].name;
+    void *object = open_regions[depth].object;
+    switch (way % 5) {
+    case 0:
+        cali_end_region(name);
+        break;
+    case 1:
+        cali_end_phase(name);
+        break;
+    case 2:
+        cali_end_comm_region(name);
+        break;
+    case 3:
+        delete static_cast<cali::Function *>(object);
+        break;
+    default:
+        delete static_cast<cali::ScopeAnnotation *>(object);
+    }
 }
 #else
 static void library_begins(int *argc, char ***argv)

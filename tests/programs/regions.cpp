@@ -1,3 +1,5 @@
-/* regions.c with Kokkos, which is C++. */
+/* regions.c with Kokkos or Caliper, which are C++. */
+#ifndef CALIPER
 #define KOKKOS
+#endif
 #include "regions.c"

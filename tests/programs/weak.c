@@ -19,7 +19,8 @@ int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Da
 
 /* Those of other libraries, which gyan has, too. */
 extern int PetscLogStageRegister(), PetscLogStagePush(), PetscLogStagePop(),
-    kokkosp_push_profile_region(), InitializeInjectionNvtx2(), __itt_api_init(), ompt_start_tool();
+    kokkosp_push_profile_region(), InitializeInjectionNvtx2(), __itt_api_init(), ompt_start_tool(),
+    cali_begin_region(), cali_end_region();
 #pragma weak PetscLogStageRegister
 #pragma weak PetscLogStagePush
 #pragma weak PetscLogStagePop
@@ -27,6 +28,8 @@ extern int PetscLogStageRegister(), PetscLogStagePush(), PetscLogStagePop(),
 #pragma weak InitializeInjectionNvtx2
 #pragma weak __itt_api_init
 #pragma weak ompt_start_tool
+#pragma weak cali_begin_region
+#pragma weak cali_end_region
 
 #define NAMES(row)                                                                                \
     row(MPI_Isendrecv_c) row(MPI_Isendrecv_replace) row(MPI_Recv_c) row(MPI_Precv_init)            \
@@ -34,7 +37,7 @@ extern int PetscLogStageRegister(), PetscLogStagePush(), PetscLogStagePop(),
     row(MPI_Buffer_flush) row(MPI_Type_get_value_index)                                        \
     row(PetscLogStageRegister) row(PetscLogStagePush) row(PetscLogStagePop)                        \
     row(kokkosp_push_profile_region) row(InitializeInjectionNvtx2) row(__itt_api_init)             \
-    row(ompt_start_tool)
+    row(ompt_start_tool) row(cali_begin_region) row(cali_end_region)
 
 #if MPI_VERSION < 4
 extern int MPI_Isendrecv_c(), MPI_Isendrecv_replace(), MPI_Recv_c(), MPI_Precv_init(),

@@ -100,6 +100,8 @@ costs! {
     /// by passing the arguments as an array of words, from C or from Fortran;
     in_words,
     from_fortran,
+    /// by looking at requests before and after the call;
+    asking,
     /// by an entry point that is written by hand;
     by_hand,
     /// and by a scope around the call.
@@ -128,6 +130,8 @@ pub(crate) struct Ways {
     /// Not by the shortest way.
     pub(crate) in_words: u64,
     pub(crate) from_fortran: u64,
+    /// Whose requests were looked at on the fast path.
+    pub(crate) asking: u64,
     pub(crate) by_hand: u64,
     pub(crate) scoped: u64,
     /// Made by MPI.
@@ -452,6 +456,7 @@ impl Budget {
             (ways.sending + ways.waiting, &self.costs.sending),
             (ways.in_words.saturating_sub(ways.timed), &self.costs.in_words),
             (ways.from_fortran, &self.costs.from_fortran),
+            (ways.asking, &self.costs.asking),
             (ways.by_hand, &self.costs.by_hand),
             (ways.scoped.saturating_sub(ways.timed), &self.costs.scoped),
             (ways.passed, &self.costs.passed),

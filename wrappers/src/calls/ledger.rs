@@ -89,6 +89,8 @@ pub(crate) struct Ledger {
     /// scope.
     in_words: [Counter; 2],
     scoped: Counter,
+    /// Calls that asked whether something has come, while their requests were looked at.
+    asking: Counter,
     /// Pieces of work for objects and requests.
     effects: Counter,
     /// A bit for each function that was called.
@@ -208,6 +210,7 @@ impl Ledger {
             sites: Later::new(),
             in_words: [const { Counter::new(0) }; 2],
             scoped: Counter::new(0),
+            asking: Counter::new(0),
             effects: Counter::new(0),
             called: [const { Counter::new(0) }; WORDS],
             random: Counter::new(0),
@@ -315,6 +318,12 @@ impl Ledger {
         (if from_fortran { fortran } else { c }).add(1);
     }
 
+    /// The requests of a call were looked at on the fast path.
+    #[inline]
+    pub(crate) fn asked(&self) {
+        self.asking.add(1);
+    }
+
     #[inline]
     pub(crate) fn was_in_scope(&self) {
         self.scoped.add(1);
@@ -326,9 +335,10 @@ impl Ledger {
         self.effects.next()
     }
 
-    /// The pieces of work so far were not the program's.
+    /// The pieces of work so far, and the requests that were looked at, were not the program's.
     pub(crate) fn forget_effects(&self) {
         self.effects.set(0);
+        self.asking.set(0);
     }
 
     /// Takes back messages of no bytes to a rank, which measuring gyan has counted.
@@ -360,6 +370,7 @@ impl Ledger {
         ways.in_words += c.get();
         ways.from_fortran += fortran.get();
         ways.scoped += self.scoped.get();
+        ways.asking += self.asking.get();
     }
 
     pub(crate) fn is_shared(&self) -> bool {

@@ -196,7 +196,7 @@ settings! {
     /// `off`: an OpenMP runtime is not asked what its threads do
     GYAN_OPENMP ("on") openmp: bool = true, switch;
 
-    /// whose regions are [phases](phases.md#regions-that-your-program-has-already): `kokkos`, `nvtx`, `itt`, `petsc`; `gyan run --phases`
+    /// whose regions are [phases](phases.md#regions-that-your-program-has-already): `kokkos`, `nvtx`, `itt`, `petsc`, `caliper`; `gyan run --phases`
     /// also sets the variables by which the first three find libgyan.so
     GYAN_PHASES ("") phases: Vec<Regions> = Vec::new(), choices;
 

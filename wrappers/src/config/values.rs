@@ -100,6 +100,7 @@ pub(crate) enum Regions {
     Nvtx,
     Itt,
     Petsc,
+    Caliper,
 }
 
 impl Choice for Regions {
@@ -108,6 +109,7 @@ impl Choice for Regions {
         ("nvtx", Regions::Nvtx),
         ("itt", Regions::Itt),
         ("petsc", Regions::Petsc),
+        ("caliper", Regions::Caliper),
     ];
 }
 

@@ -678,6 +678,9 @@ fn counted(
         Fast::Alone(inside) => {
             untimed.count();
             came_in_words(ledger::alone(), arguments);
+            if asked.is_some() {
+                ledger::alone().asked();
+            }
             NOW.came_in_words(arguments.words(), caller, true);
             begins(entry, arguments);
             let next = || {
@@ -694,6 +697,9 @@ fn counted(
             let ledger = inside.ledger;
             untimed.count_in(ledger);
             came_in_words(ledger, arguments);
+            if asked.is_some() {
+                ledger.asked();
+            }
             let _now = enters(ledger, entry, arguments, caller, true);
             let next = || {
                 let result = next(false);

@@ -16,10 +16,10 @@ use super::lifecycle::start_late;
 use super::spelling::NEXT;
 use super::words::as_words;
 use crate::calls::budget::Costs;
-use crate::calls::gate::{self, Fast, InFortran};
+use crate::calls::gate::{self, CompletionsFor, Fast, InFortran};
 use crate::calls::ledger::{self, NO_FUNCTION};
 use crate::entry::bytes::{self, Given, Moves, Typed};
-use crate::entry::effects::ObjectChange;
+use crate::entry::effects::{ObjectChange, completes};
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{
     Argument, Comm, Datatype, Handle, Int, Name, receives, samples, waits,
@@ -46,6 +46,28 @@ mod changing {
     }
 
     pub(super) const CHANGES: (&Entry, Called) = (&ENTRY, slow);
+}
+
+/// A call that asks whether any of no requests has completed.
+mod asking {
+    #[allow(clippy::wildcard_imports)]
+    use super::*;
+
+    entry! {
+        NO_FUNCTION nothing [] (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle)
+        std::ptr::null_mut();
+        Effect::Completes(|arguments| {
+            let [a, b, _, _, _, _, g] = arguments.all()?;
+            Some(completes::many_if(b, a, g))
+        })
+    }
+
+    as_words! {
+        fn slow(a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle) -> Int
+        => from_c(ENTRY)
+    }
+
+    pub(super) const ASKS: (&Entry, Called) = (&ENTRY, slow);
 }
 
 type Routine = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize);
@@ -127,8 +149,9 @@ pub(crate) fn costs() -> Costs {
     let ledger = gate::ledger();
     let [counted, moving, sending] = [counted::WAY, moving::WAY, sending::WAY];
     let (changing, changes) = changing::CHANGES;
-    let entries = [counted.entry, moving.entry, sending.entry, changing];
-    let functions = [counted.wrapped, moving.wrapped, sending.wrapped, changes];
+    let (asking, asks) = asking::ASKS;
+    let entries = [counted.entry, moving.entry, sending.entry, changing, asking];
+    let functions = [counted.wrapped, moving.wrapped, sending.wrapped, changes, asks];
     for (entry, function) in entries.into_iter().zip(functions) {
         entry.next.is_at(address);
         // The first call sets up what later ones find.
@@ -148,6 +171,9 @@ pub(crate) fn costs() -> Costs {
     let by_hand = clock::least_of(CLOCKS, || {
         by_hand::counted(NO_FUNCTION, InFortran::enter, InFortran::aside, reads_clock);
     });
+    gate::watch_completions(CompletionsFor::TimedOperations, true);
+    let asking = least(COUNTED, asks, || ());
+    gate::watch_completions(CompletionsFor::TimedOperations, false);
     let scoped = least(COUNTED, changes, || ());
     ledger.forget_effects();
     let inside = gate::enter(NO_FUNCTION, start_late);
@@ -171,6 +197,7 @@ pub(crate) fn costs() -> Costs {
         sending: to_peer.map_or(0.0, |to_peer| (to_peer - with_bytes).max(0.0)),
         in_words: (in_words - by_entrance).max(0.0),
         from_fortran: (from_fortran - with_bytes).max(0.0),
+        asking: (asking - in_words).max(0.0),
         by_hand: (by_hand - clock - (by_entrance - bare)).max(0.0),
         scoped: (scoped - in_words).max(0.0),
         passed: (passed - bare).max(0.0),

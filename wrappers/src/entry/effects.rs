@@ -320,7 +320,7 @@ pub(crate) mod completes {
 }
 
 /// How many requests are copied without memory of their own.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// The requests that a call may complete.
 #[derive(Clone, Copy)]

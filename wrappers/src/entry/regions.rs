@@ -1,7 +1,7 @@
-//! The functions by which programs name their regions to other tools: those of Kokkos, NVTX, ITT and `PETSc`.
+//! The functions by which programs name their regions to other tools: those of Kokkos, NVTX, ITT, `PETSc` and Caliper.
 //!
-//! Kokkos, NVTX and ITT load the library that a variable of the environment names, and find these in it. `PETSc` has no such
-//! variable: its functions are wrapped. Regions are phases where the user asks for them.
+//! Kokkos, NVTX and ITT load the library that a variable of the environment names, and find these in it. `PETSc` and Caliper have
+//! no such variable: their functions are wrapped. Regions are phases where the user asks for them.
 
 use std::cell::Cell;
 #[cfg(not(feature = "static"))]
@@ -24,7 +24,7 @@ use crate::sys::foreign::foreign;
 use crate::sys::itt::{self, IttCallback, IttGlobal, IttGroups, TaskId, TaskName};
 use crate::sys::nvtx::{self, GetExportTable, NvtxCallback, RangeAttributes};
 #[cfg(not(feature = "static"))]
-use crate::sys::symbols;
+use crate::sys::symbols::{self, Next, c_name};
 use crate::sys::tls::thread_cells;
 
 /// No such function in this process (`PETSc`: `PETSC_ERR_SUP`).
@@ -270,6 +270,59 @@ extern "C-unwind" fn petsc_stage_pop() -> c_int {
         end();
     }
     code
+}
+
+/// Functions of Caliper that begin or end a region (its `cali.h` and `Annotation.h`), under the names that C++ gives to those of classes.
+/// What Caliper itself takes is not part of the region.
+#[cfg(not(feature = "static"))]
+macro_rules! caliper {
+    (@after begins $name:ident) => {
+        begin(text($name))
+    };
+    (@after ends $($name:ident)?) => {};
+    (@before begins $name:ident) => {};
+    (@before ends $($name:ident)?) => {
+        end()
+    };
+    ($($function:ident = $symbol:literal ($($this:ident, )? $(; $name:ident)?) $does:ident;)+) => {$(
+        #[doc = concat!("`", $symbol, "`.")]
+        #[cfg_attr(not(test), unsafe(export_name = $symbol))]
+        extern "C-unwind" fn $function($($this: *mut c_void, )? $($name: *const c_char)?) {
+            static NEXT: Next = Next::new();
+            let Some(next) = NEXT.get(c_name(concat!($symbol, "\0"))) else { return };
+            let is_asked_for = is_asked_for(Regions::Caliper);
+            if is_asked_for {
+                caliper!(@before $does $($name)?);
+            }
+            caliper!(@call next ($($this)?) ($($name)?));
+            if is_asked_for {
+                caliper!(@after $does $($name)?);
+            }
+        }
+    )+};
+    (@call $next:ident () ($name:ident)) => {
+        foreign!($next, extern "C-unwind" fn(*const c_char))($name)
+    };
+    (@call $next:ident ($this:ident) ()) => {
+        foreign!($next, extern "C-unwind" fn(*mut c_void))($this)
+    };
+    (@call $next:ident ($this:ident) ($name:ident)) => {
+        foreign!($next, extern "C-unwind" fn(*mut c_void, *const c_char))($this, $name)
+    };
+}
+
+#[cfg(not(feature = "static"))]
+caliper! {
+    caliper_begin_region = "cali_begin_region" (; name) begins;
+    caliper_end_region = "cali_end_region" (; name) ends;
+    caliper_begin_phase = "cali_begin_phase" (; name) begins;
+    caliper_end_phase = "cali_end_phase" (; name) ends;
+    caliper_begin_comm_region = "cali_begin_comm_region" (; name) begins;
+    caliper_end_comm_region = "cali_end_comm_region" (; name) ends;
+    caliper_function_begins = "_ZN4cali8FunctionC1EPKc" (this, ; name) begins;
+    caliper_function_ends = "_ZN4cali8FunctionD1Ev" (this, ) ends;
+    caliper_scope_begins = "_ZN4cali15ScopeAnnotationC1EPKc" (this, ; name) begins;
+    caliper_scope_ends = "_ZN4cali15ScopeAnnotationD1Ev" (this, ) ends;
 }
 
 #[cfg(not(feature = "static"))]
