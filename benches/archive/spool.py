@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import pathlib
 import re
+import resource
 import time
 import zlib
 
@@ -368,8 +369,11 @@ def main():
     begun = time.monotonic()
     with multiprocessing.Pool(given.processes) as pool:
         sums = pool.starmap(write_day, [(given.spool, given.seed, day, count) for day, count in enumerate(counts)])
-    took = time.monotonic() - begun
-    print(f"{sum(counts)} records in {took:.1f} s: {sum(counts) / took / given.processes:.0f} a second and process")
+        pool.close()
+        pool.join()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used_s = used.ru_utime + used.ru_stime
+    print(f"{sum(counts)} records in {time.monotonic() - begun:.1f} s, {sum(counts) / used_s:.0f} a second of a processor")
     total = year.no_sums()
     for of_day in sums:
         for name in total:
