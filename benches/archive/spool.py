@@ -80,7 +80,16 @@ def over_ranks(mean, ranks, spread=0.0, at=(None, None)):
 
 def always(number, ranks):
     """A number that is the same on each rank of each job."""
-    return {"ranks": ranks, "min": number, "min_rank": 0, "avg": float(number), "max": number, "max_rank": 0, "sum": number * ranks, "stddev": 0.0}
+    return {
+        "ranks": ranks,
+        "min": number,
+        "min_rank": 0,
+        "avg": float(number),
+        "max": number,
+        "max_rank": 0,
+        "sum": number * ranks,
+        "stddev": 0.0,
+    }
 
 
 def functions_of(way):
