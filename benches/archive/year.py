@@ -110,23 +110,35 @@ class Site:
             yield jobs, hosts, own
 
 
+def jobs_of_days(total):
+    """How many of a year's jobs end on each day."""
+    rhythm = np.array([1.0 if (FIRST + datetime.timedelta(day)).weekday() < 5 else 0.55 for day in range(DAYS)])
+    return np.diff(np.floor(np.cumsum(rhythm) / rhythm.sum() * total).astype(int), prepend=0)
+
+
+def no_sums():
+    return {name: np.zeros(PROGRAMS) for name in ("jobs", "core_h", "own_core_h", "mpi_core_h", "waiting_core_h", "lost_core_h")}
+
+
 def generate(archive, truth_file, total, seed, days):
     site = Site(seed)
-    rhythm = np.array([1.0 if (FIRST + datetime.timedelta(day)).weekday() < 5 else 0.55 for day in range(DAYS)])
-    counts = np.floor(np.cumsum(rhythm) / rhythm.sum() * total).astype(int)
-    counts = np.diff(counts, prepend=0)
-    sums = {name: np.zeros(PROGRAMS) for name in ("jobs", "core_h", "own_core_h", "mpi_core_h", "waiting_core_h", "lost_core_h")}
-    for number, count in enumerate(counts[:days]):
+    sums = no_sums()
+    for number, count in enumerate(jobs_of_days(total)[:days]):
         day = FIRST + datetime.timedelta(number)
         tables = tables_of(site, number, int(count), day, sums)
         for name, table in tables.items():
             place = archive / name / f"day={day}"
             place.mkdir(parents=True, exist_ok=True)
             pq.write_table(table, place / "part-0.parquet", compression="zstd")
+    write_truth(truth_file, site, sums, list(FINDINGS), 1e-6)
+
+
+def write_truth(truth_file, site, sums, findings, precision):
+    """`precision`: how exact the numbers of a job are."""
     programs = {
         site.names[program]: {
             **{name: float(of[program]) for name, of in sums.items()},
-            "finding": list(FINDINGS)[site.finding[program]],
+            "finding": findings[site.finding[program]],
         }
         for program in range(PROGRAMS)
     }
@@ -134,7 +146,7 @@ def generate(archive, truth_file, total, seed, days):
     worse += [{"program": site.names[one], "day": str(day), "by": by, "cause": None} for one, (day, by) in WORSE_ALONE.items()]
     hosts = [{"host": name_of_host(host), "since": str(since), "by": by} for host, (since, by) in SLOW_HOSTS.items()]
     totals = {name: float(of.sum()) for name, of in sums.items()}
-    truth = {"totals": totals, "programs": programs, "worse": worse, "slow_hosts": hosts}
+    truth = {"precision": precision, "totals": totals, "programs": programs, "worse": worse, "slow_hosts": hosts}
     truth_file.write_text(json.dumps(truth, indent=1) + "\n")
 
 
@@ -235,12 +247,12 @@ def check(truth_file, report_file):
     truth, report = json.loads(truth_file.read_text()), json.loads(report_file.read_text())
     wrong = []
     for name, value in truth["totals"].items():
-        if abs(report["totals"][name] - value) > 1e-6 * value:
+        if abs(report["totals"][name] - value) > truth["precision"] * value:
             wrong.append(f"{name}: {report['totals'][name]} instead of {value}")
     by_lost = sorted(truth["programs"].items(), key=lambda of: -of[1]["lost_core_h"])
     for (program, of), said in zip(by_lost, report["programs"]):
         same = said["program"] == program and said["jobs"] == of["jobs"] and said["finding"] == of["finding"]
-        if not same or abs(said["lost_core_h"] - of["lost_core_h"]) > 1e-6 * of["lost_core_h"]:
+        if not same or abs(said["lost_core_h"] - of["lost_core_h"]) > truth["precision"] * of["lost_core_h"]:
             wrong.append(f"program {said['program']} instead of {program}, or not its numbers")
     planted = {of["program"]: of for of in truth["worse"]}
     for of in report["worse"]:

@@ -19,11 +19,11 @@ Milliseconds = tuple[float, float, float]
 """In MPI_Init and in MPI_Finalize, of the rank with the most in both; those of a processor in both, of a median rank."""
 
 
-def run(launcher: list[str], ranks: int, program: str, settings: dict[str, str]) -> Milliseconds:
+def run(launcher: list[str], ranks: int, program: list[str], settings: dict[str, str]) -> Milliseconds:
     """One run of the program."""
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "^ofi"}
     line = [*launcher, "-n", str(ranks), "env", *(f"{name}={value}" for name, value in settings.items())]
-    line += [program, "init"]
+    line += program
     ran = subprocess.run(line, env=os.environ | root, stdout=subprocess.PIPE, timeout=300, text=True, check=True)
     words = [float(word) for word in ran.stdout.split()]
     if len(words) != 3 * ranks:
@@ -45,7 +45,7 @@ def measure(mpi: str, ranks: int, options: argparse.Namespace, where: pathlib.Pa
     file = where / "site.toml"
     file.write_text(f'spool = "{spool}"\ncluster = "bench"\nat_least = "{options.at_least}"\n')
     site = {"LD_PRELOAD": options.library, "GYAN_SITE": str(file)}
-    program = f"{options.programs}/bench_finalize.{mpi}"
+    program = [f"{options.programs}/bench_finalize.{mpi}", "init", str(options.work)]
     times: dict[str, list[Milliseconds]] = {"without": [], "site": []}
     for _ in range(options.rounds):
         times["without"].append(run(LAUNCHERS[mpi], ranks, program, {}))
@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--ranks", nargs="+", type=int, default=[2, 8, 16, 64])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--at-least", default="60s", help="as in site.toml; 0s has each run leave a record")
+    parser.add_argument("--work", type=float, default=100, help="milliseconds that ranks work between MPI_Init and MPI_Finalize")
     options = parser.parse_args()
     print(
         "| MPI | ranks | both without gyan, ms | MPI_Init, ms more | MPI_Finalize, ms more | both, ms more "
@@ -75,7 +76,8 @@ def main() -> None:
         for mpi in options.mpis:
             for ranks in options.ranks:
                 print(f"| {measure(mpi, ranks, options, pathlib.Path(where))} |", flush=True)
-    print(f"\nMedians of {options.rounds} rounds, in brackets the quartiles; {os.cpu_count()} processors.")
+    load = " ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"\nMedians of {options.rounds} rounds, in brackets the quartiles; {os.cpu_count()} processors, load at the end {load}.")
 
 
 if __name__ == "__main__":

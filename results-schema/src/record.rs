@@ -4,9 +4,12 @@
 //! A file is a line with the schema, and JSON as a zlib stream (RFC 1950). What was left out of the summary is named, so
 //! that nothing that is missing looks like nothing.
 
+use std::io::{self, Write};
+
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_zlib_with_limit};
-use serde_json::Value;
+use serde_json::Serializer;
+use serde_json::ser::{CompactFormatter, Formatter};
 
 use crate::data::{Data, Serialize, derive};
 use crate::read::{ReadError, parse};
@@ -233,10 +236,10 @@ impl JobRecord {
     }
 
     fn packed(&self) -> Result<Vec<u8>, RecordError> {
-        let mut json = serde_json::to_value(self)?;
-        round(&mut json);
+        let mut json = Vec::new();
+        self.serialize(&mut Serializer::with_formatter(&mut json, Rounding))?;
         let mut bytes = format!("{RECORD_SCHEMA}\n").into_bytes();
-        bytes.append(&mut compress_to_vec_zlib(&serde_json::to_vec(&json)?, LEVEL));
+        bytes.append(&mut compress_to_vec_zlib(&json, LEVEL));
         Ok(bytes)
     }
 
@@ -280,17 +283,11 @@ impl JobRecord {
 }
 
 /// Rounds what is no integer.
-fn round(json: &mut Value) {
-    match json {
-        Value::Number(number) if number.is_f64() => {
-            let rounded = number.as_f64().map(rounded).and_then(serde_json::Number::from_f64);
-            if let Some(rounded) = rounded {
-                *number = rounded;
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(round),
-        Value::Object(fields) => fields.values_mut().for_each(round),
-        _ => {}
+struct Rounding;
+
+impl Formatter for Rounding {
+    fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        CompactFormatter.write_f64(writer, rounded(value))
     }
 }
 

@@ -10,6 +10,9 @@ use crate::{
     only_starts,
 };
 
+/// How far a number of a [record](crate::JobRecord) can be off, twice: it has five digits.
+const ROUNDED: f64 = 1e-4;
+
 /// What the ranks of one job saw, as minimum, average and maximum.
 #[derive(Data!, Serialize)]
 pub struct Summary {
@@ -177,9 +180,12 @@ impl Summary {
 
     /// Whether several threads of a rank were in MPI at once, whose times are summed up.
     pub fn has_thread_seconds(&self) -> bool {
+        let run_s = self.run_s.as_ref().map_or(0.0, |run| run.sum.as_f64());
         let wall_s = self.wall_in_mpi_s();
         self.in_mpi.as_ref().is_some_and(|in_mpi| {
-            wall_s.is_none_or(|wall_s| in_mpi.time_s.sum.as_f64() > 1.001 * wall_s)
+            // Of a record the wall time is the difference of two rounded numbers.
+            let most_s = |wall_s| 1.001 * wall_s + ROUNDED * run_s;
+            wall_s.is_none_or(|wall_s| in_mpi.time_s.sum.as_f64() > most_s(wall_s))
         })
     }
 
@@ -243,6 +249,22 @@ pub struct Warning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Number;
+
+    /// Else nothing is found in records of jobs that spend little of their time in MPI.
+    #[test]
+    fn numbers_of_five_digits_are_no_threads() {
+        let example = include_str!("../examples/summary.json");
+        let mut summary: Summary = serde_json::from_str(example).unwrap();
+        let time = summary.elapsed_s.clone().unwrap();
+        let sum = |seconds| Statistic { sum: Number::Double(seconds), ..time.clone() };
+        // Of 10,001.4, 9,901.2 and 100.2.
+        (summary.run_s, summary.useful_s) = (Some(sum(10_001.0)), Some(sum(9901.2)));
+        summary.in_mpi.as_mut().unwrap().time_s = sum(100.2);
+        assert!(!summary.has_thread_seconds());
+        summary.in_mpi.as_mut().unwrap().time_s = sum(103.0);
+        assert!(summary.has_thread_seconds());
+    }
 
     /// The example without the fields that came with times, samples and phases.
     #[test]

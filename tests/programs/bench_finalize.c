@@ -1,9 +1,10 @@
 /* How long MPI_Finalize takes when all ranks come to it together. Some messages first, so that there is
  * something to tell of.
- *   prints, on each rank: milliseconds in MPI_Finalize; with any argument those in MPI_Init first, and those of a
- *   processor in both last */
+ *   prints, on each rank: milliseconds in MPI_Finalize; with the argument "init" those in MPI_Init first, and those of a
+ *   processor in both last; a second argument: milliseconds that each rank works in between */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 enum { ROUNDS = 20 };
@@ -35,6 +36,9 @@ int main(int argc, char **argv)
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Allreduce(&rank, &x, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
+    if (argc > 2)
+        for (double end = now() + atof(argv[2]); now() < end;)
+            ;
     MPI_Barrier(MPI_COMM_WORLD);
     used -= by(CLOCK_PROCESS_CPUTIME_ID);
     start = now();

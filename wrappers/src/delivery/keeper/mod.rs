@@ -247,11 +247,11 @@ impl Keeper {
     /// Has the record of the site written, and does not wait for that.
     pub(crate) fn record(&self, summary: &Summary) {
         let Some(socket) = &self.socket else { return };
-        let mut text = Vec::new();
+        let Ok(text) = serde_json::to_vec(summary) else { return };
         let until = Instant::now() + TELLING;
         // A job of which the site gets no record has lost nothing.
-        let _ = gyan_results::write_summary(&mut text, summary)
-            .and_then(|()| socket.send(&ToKeeper::Record, None, until))
+        let _ = socket
+            .send(&ToKeeper::Record, None, until)
             .and_then(|()| socket.send_text(&text, until));
     }
 

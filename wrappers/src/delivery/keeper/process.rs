@@ -22,7 +22,7 @@ use gyan_results::{
     LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, parse_summary,
     sort_by, write_live,
 };
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
@@ -55,6 +55,8 @@ const APART_AT_MOST: Duration = Duration::from_secs(60);
 /// The time limit for sending an answer that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
+/// How long the keeper stays for a rank of which it has everything.
+const AFTER_DONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 /// The time limit for removing metrics at the end.
 const REMOVING: Duration = Duration::from_secs(5);
 /// Between two looks at what ranks do.
@@ -236,7 +238,7 @@ fn serve_all(listening: &OwnedFd, look: &'static dyn LookAtRank) {
     // Without it the rest works.
     _ = start(move || looks.look_now_and_then(look));
     loop {
-        let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
+        let ends = &mut [PollFd::new(listening, PollFlags::IN)];
         let _ = rustix::event::poll(ends, None);
         let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else {
             // No descriptor is free: waiting ranks are accepted later.
@@ -284,11 +286,15 @@ impl KeeperProcess {
                     break;
                 }
             }
-            let ended_ms = now_ms();
-            let status =
-                process.as_ref().zip(pid).and_then(|(process, pid)| status_of(process, pid));
             if *held(&rank.stage) == RankStage::Here {
+                let ended_ms = now_ms();
+                let status =
+                    process.as_ref().zip(pid).and_then(|(process, pid)| status_of(process, pid));
                 self.note_end(&rank, ended_ms, status);
+            } else if let Some(process) = &process {
+                // It is ending MPI, and may want the processor that the end of the keeper takes.
+                let ends = &mut [PollFd::new(process, PollFlags::IN)];
+                _ = rustix::event::poll(ends, Some(&AFTER_DONE));
             }
         }
         self.lets_go();
