@@ -10,7 +10,6 @@ use std::thread;
 use gyan_results::{Diagnosis, JobRecord, RECORD_BYTES, Verdict};
 use tempfile::TempDir;
 
-use super::launchers::mpi;
 use super::slurm::Slurm;
 use crate::common::{
     Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within, succeed,
@@ -169,7 +168,7 @@ fn job(slurm: &Slurm, mpi: Mpi, words: &[&str], settings: &[(&str, &str)]) -> Ou
 
 /// Runs `number` jobs, four at a time, and looks at what they print and leave in the spool.
 fn each_job_leaves_a_record(site: &Site, slurm: &Slurm, number: usize) {
-    let mpi = mpi("mpich4");
+    let mpi = Mpi::named("mpich4");
     let bare = PROGRAMS.map(|words| job(slurm, mpi, words, &[("GYAN", "off")]));
     assert_eq!(site.records().len(), 0);
     let next = AtomicUsize::new(0);
@@ -216,7 +215,7 @@ fn each_of_300_jobs_under_slurm_leaves_one_record() {
 fn doctor(site: &Site) -> (i32, Diagnosis) {
     let mut doctor = gyan();
     doctor.args(["doctor", "--json", "--site"]).arg(&site.settings);
-    let mpi = mpi("mpich4");
+    let mpi = Mpi::named("mpich4");
     doctor.arg("--").args(mpi.mpirun(2)).arg(mpi.program("exit_code"));
     doctor.env("GYAN_LIBRARY", &site.library).current_dir(site.directory.path());
     let outcome = run_within(&mut doctor, std::time::Duration::from_secs(600));

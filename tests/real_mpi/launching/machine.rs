@@ -112,7 +112,7 @@ fn ranks_on_one_core_are_told_while_another_has_none() {
 
 #[test]
 fn the_host_is_in_the_profile_of_its_first_rank_unless_the_user_does_not_want_it() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let machines = |settings: &[(&str, &str)]| -> Vec<Option<Machine>> {
             let profiles = Profiled::run(mpi, 2, &["receives"], settings).profiles();
             assert!(profiles.iter().all(|profile| profile.resources.is_some()), "{mpi:?}");
@@ -224,7 +224,7 @@ fn threaded(mpi: Mpi, ranks: usize, program: &Path, arguments: &[&str]) -> Profi
 
 #[test]
 fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         for arguments in [&[][..], &["-fopenmp"]] {
             let program = mpi.compiled("processors", arguments);
             for (ranks, threads) in [(1, 1_u32), (1, 2), (2, 2)] {
@@ -256,7 +256,7 @@ fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
 
 #[test]
 fn openmp_threads_of_fortran_are_counted() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = mpi.fortran_program("processors.f90", &["-fopenmp"]);
         let profiled = threaded(mpi, 1, &program, &[]);
         let used = resources(&profiled.profiles()[0]).clone();
@@ -270,7 +270,7 @@ fn openmp_threads_of_fortran_are_counted() {
 #[test]
 fn threads_on_one_core_are_told_while_another_has_none() {
     let Some([first, _]) = two_processors() else { return };
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = mpi.program("processors");
         let profiled = threaded(mpi, 1, &program, &["2", "1", &first.to_string()]);
         let summary = reported_summary(&profiled.directory);
