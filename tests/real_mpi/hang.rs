@@ -13,7 +13,7 @@ use crate::common::{
     INTELMPI, MPICH, MPICH5, MPIS, Mpi, OPENMPI, OPENMPI5, comes_true, gyan, in_pairs, line_of,
     profiles, root, run,
 };
-use crate::matrix::{self, Column};
+use crate::matrix;
 use crate::survival::live::Waiting;
 
 pub(crate) const RANKS: usize = 4;
@@ -312,7 +312,7 @@ fn is_a_cycle(mpi: Mpi, program: &[String], expected: &str) {
 
 #[test]
 fn why_a_program_in_fortran_hangs_is_said() {
-    for mpi in matrix::with(Column::UseMpi) {
+    for mpi in MPIS {
         let program = mpi.fortran_program("stuck.f90", &["-g"]).display().to_string();
         is_a_cycle(mpi, &[program], "MPI_Recv at stuck.f90:9 for a message with tag 5");
     }
@@ -320,7 +320,7 @@ fn why_a_program_in_fortran_hangs_is_said() {
 
 #[test]
 fn why_a_program_in_python_hangs_is_said() {
-    for mpi in matrix::with(Column::Mpi4py) {
+    for mpi in matrix::two_with_python() {
         let script = root().join("tests/programs/stuck.py").display().to_string();
         let program = ["python-mpi4py".to_owned(), script];
         is_a_cycle(mpi, &program, "MPI_Mprobe at stuck.py:9 for a message with tag 5");

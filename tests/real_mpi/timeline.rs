@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, gyan, only_run_directory,
-    python_with, quiet, root, run, succeed,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, gyan, only_run_directory, python_with,
+    quiet, root, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -228,7 +228,7 @@ fn timeline_has_the_calls_of_programs_in_any_language() {
         }
     }
     let program = root().join("tests/programs/receives.py").display().to_string();
-    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
+    for mpi in matrix::two_with_python() {
         has_the_calls(mpi, "mpi4py", Path::new("python-mpi4py"), &[&program, "mprobe"]);
     }
 }

@@ -20,9 +20,9 @@ fn with_python() -> impl Iterator<Item = Mpi> {
     matrix::with(Column::Mpi4py)
 }
 
-/// Runs a program under gyan: it succeeds and prints the same as without. Returns the profiles.
-fn profiled(mpi: Mpi, ranks: usize, program: &[&str]) -> Vec<RankProfile> {
-    with_libraries(mpi, ranks, &[&libgyan()], program).profiles()
+/// Runs a program under gyan: it succeeds and prints the same as without.
+fn profiled(mpi: Mpi, ranks: usize, program: &[&str]) -> Profiled {
+    with_libraries(mpi, ranks, &[&libgyan()], program)
 }
 
 /// The same with these libraries preloaded into the ranks.
@@ -54,25 +54,25 @@ fn receives(counts: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     receives
 }
 
-fn assert_receives(profile: &RankProfile, expected: &[(&str, u64)], what: &str) {
+fn assert_receives(profile: &RankProfile, expected: &[(&str, u64)]) {
     let expected: BTreeMap<String, u64> =
         expected.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
     let counts = counts(profile);
-    assert_eq!(receives(counts.clone()), expected, "{what}, rank {}", profile.rank);
+    assert_eq!(receives(counts.clone()), expected, "rank {}", profile.rank);
     let count = |name| counts.get(name).copied().unwrap_or_default();
-    assert_eq!(count("MPI_Init") + count("MPI_Init_thread"), 1, "{what}, rank {}", profile.rank);
-    assert_eq!(count("MPI_Finalize"), 1, "{what}, rank {}", profile.rank);
+    assert_eq!(count("MPI_Init") + count("MPI_Init_thread"), 1, "rank {}", profile.rank);
+    assert_eq!(count("MPI_Finalize"), 1, "rank {}", profile.rank);
 }
 
 /// What the programs in C++ and Fortran receive.
-fn assert_usual_receives(profile: &RankProfile, what: &str) {
+fn assert_usual_receives(profile: &RankProfile) {
     let expected = [
         ("MPI_Recv", 5 + u64::from(profile.rank)),
         ("MPI_Irecv", 3),
         ("MPI_Sendrecv", 2),
         ("MPI_Recv_init", 1),
     ];
-    assert_receives(profile, &expected, what);
+    assert_receives(profile, &expected);
 }
 
 fn word(path: &Path) -> String {
@@ -83,11 +83,11 @@ fn word(path: &Path) -> String {
 fn receives_in_cxx_are_counted_once_and_exceptions_fly_through() {
     for mpi in BED {
         let program = word(&mpi.cxx_program("receives"));
-        for mut profile in profiled(mpi, 3, &[&program]) {
+        for mut profile in profiled(mpi, 3, &[&program]).profiles() {
             // The call that does not return counts, too.
             let thrown = profile.calls.iter().position(|call| call.name == "MPI_Sendrecv_replace");
             assert_eq!(profile.calls.remove(thrown.unwrap()).count, 1, "{mpi:?}");
-            assert_usual_receives(&profile, &format!("{mpi:?}"));
+            assert_usual_receives(&profile);
         }
         matrix::passed(mpi, Column::Cxx);
     }
@@ -102,8 +102,8 @@ fn receives_through_every_fortran_binding_are_counted_once() {
     ] {
         for mpi in matrix::with(column) {
             let program = word(&mpi.fortran_program(source, &[]));
-            for profile in profiled(mpi, 3, &[&program]) {
-                assert_usual_receives(&profile, &format!("{mpi:?} {source}"));
+            for profile in profiled(mpi, 3, &[&program]).profiles() {
+                assert_usual_receives(&profile);
             }
             matrix::passed(mpi, column);
         }
@@ -112,10 +112,10 @@ fn receives_through_every_fortran_binding_are_counted_once() {
 
 #[test]
 fn names_with_two_underscores_are_counted_once() {
-    for mpi in with_fortran() {
+    for mpi in ["openmpi4", "mpich4"].map(Mpi::named) {
         let program = word(&mpi.fortran_program("fortran_mpif.f", &["-fsecond-underscore"]));
-        for profile in profiled(mpi, 3, &[&program]) {
-            assert_usual_receives(&profile, &format!("{mpi:?}"));
+        for profile in profiled(mpi, 3, &[&program]).profiles() {
+            assert_usual_receives(&profile);
         }
     }
 }
@@ -130,30 +130,23 @@ fn each_spelling_that_the_mpi_has_is_counted_once() {
         };
         let program = word(&mpi.compiled("spellings", &["-Wl,--no-as-needed", library]));
         for kind in ["_", "__", "UPPER", "f"] {
+            let run = profiled(mpi, 1, &[&program, kind]);
+            let said = &run.outcome.stdout;
             // The last is Open MPI's own.
             let there = kind != "f" || mpi.name.starts_with("openmpi");
-            let words = mpi.mpirun(1);
-            let bare = run(&mut command(&[words, vec![program.clone(), kind.into()]].concat()));
-            assert_eq!(bare.stdout != "absent\n", there, "{mpi:?} {kind}");
+            assert_eq!(said != "absent\n", there);
             if !there {
                 continue;
             }
-            let called: Vec<(String, u64)> = bare
-                .stdout
-                .lines()
-                .filter_map(|line| line.split_once(' '))
-                .map(|(name, count)| (c_name(name), count.trim().parse().unwrap()))
-                .collect();
+            let lines = said.lines().filter_map(|line| line.split_once(' '));
+            let called: Vec<(String, u64)> =
+                lines.map(|(name, count)| (c_name(name), count.trim().parse().unwrap())).collect();
             // Seven receives of MPI 3, two more where the MPI has them; the start and the end.
-            assert!(called.len() >= 9, "{mpi:?} {kind} {called:?}");
-            let expected: Vec<(&str, u64)> = called
-                .iter()
-                .map(|(name, count)| (name.as_str(), *count))
-                .filter(|(name, _)| name.to_lowercase().contains("recv"))
-                .collect();
-            assert!(expected.len() >= 7, "{mpi:?} {kind} {called:?}");
-            let profile = &profiled(mpi, 1, &[&program, kind])[0];
-            assert_receives(profile, &expected, &format!("{mpi:?} {kind}"));
+            let all = called.iter().map(|(name, count)| (name.as_str(), *count));
+            let expected: Vec<(&str, u64)> =
+                all.filter(|(name, _)| name.to_lowercase().contains("recv")).collect();
+            assert!(called.len() >= 9 && expected.len() >= 7, "{called:?}");
+            assert_receives(&run.profiles()[0], &expected);
         }
     }
 }
@@ -174,9 +167,9 @@ fn strings_ierr_and_special_addresses_are_as_without_gyan_in_fortran() {
     ] {
         for mpi in matrix::with(column) {
             let program = word(&mpi.fortran_program("fortran_specials.F90", &[binding]));
-            for profile in profiled(mpi, 2, &[&program]) {
+            for profile in profiled(mpi, 2, &[&program]).profiles() {
                 let expected = [("MPI_Recv", 4), ("MPI_Irecv", 2)];
-                assert_receives(&profile, &expected, &format!("{mpi:?} {binding}"));
+                assert_receives(&profile, &expected);
             }
         }
     }
@@ -189,8 +182,8 @@ fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
     let other_constants = |mpi: &Mpi| mpi.name == "intelmpi" && *mpi != Mpi::named("intelmpi");
     for mpi in BED.into_iter().filter(|mpi| !other_constants(mpi)) {
         let program = word(&mpi.program("specials"));
-        for profile in profiled(mpi, 2, &[&program]) {
-            assert_receives(&profile, &[("MPI_Recv", 4), ("MPI_Irecv", 2)], &format!("{mpi:?}"));
+        for profile in profiled(mpi, 2, &[&program]).profiles() {
+            assert_receives(&profile, &[("MPI_Recv", 4), ("MPI_Irecv", 2)]);
         }
     }
 }
@@ -199,7 +192,7 @@ fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
 fn receives_in_rust_are_counted_once() {
     for mpi in matrix::with(Column::Rust) {
         let program = word(&mpi.rust_program());
-        for profile in profiled(mpi, 3, &[&program]) {
+        for profile in profiled(mpi, 3, &[&program]).profiles() {
             let expected = [
                 ("MPI_Recv", 5 + u64::from(profile.rank)),
                 ("MPI_Irecv", 3),
@@ -208,7 +201,7 @@ fn receives_in_rust_are_counted_once() {
                 ("MPI_Sendrecv", 2),
                 ("MPI_Sendrecv_replace", 1),
             ];
-            assert_receives(&profile, &expected, &format!("{mpi:?}"));
+            assert_receives(&profile, &expected);
         }
         matrix::passed(mpi, Column::Rust);
     }
@@ -237,7 +230,7 @@ fn receives_in_python_are_counted_once() {
         // Which way it goes is mpi4py's own.
         let ways = [("mprobe", true), ("no-mprobe", false)];
         for (way, matched) in ways.into_iter().take(if mpi.name == "openmpi4" { 2 } else { 1 }) {
-            for profile in profiled(mpi, 3, &["python-mpi4py", &program, way]) {
+            for profile in profiled(mpi, 3, &["python-mpi4py", &program, way]).profiles() {
                 // 6 are pickled, 10 of 4 bytes.
                 let right = (profile.rank + 1) % 3;
                 let peers = profile.peers.as_ref().map(|peers| peers.messages.as_slice());
@@ -248,7 +241,7 @@ fn receives_in_python_are_counted_once() {
                 let of = |name: &str| profile.calls.iter().find(|call| call.name.starts_with(name));
                 assert_eq!(of("MPI_Sendrecv").map(bars), Some(vec![[3, 2, 8]]), "{mpi:?}");
                 let expected = python_receives(profile.rank, matched);
-                assert_receives(&profile, &expected, &format!("{mpi:?} {way}"));
+                assert_receives(&profile, &expected);
             }
         }
         matrix::passed(mpi, Column::Mpi4py);
@@ -258,7 +251,7 @@ fn receives_in_python_are_counted_once() {
 #[test]
 fn a_tool_after_gyan_counts_the_same_receives_of_python() {
     let program = word(&crate::common::root().join("tests/programs/receives.py"));
-    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
+    for mpi in matrix::two_with_python() {
         let tool = mpi.preloadable("tool", &[]);
         let program = ["python-mpi4py", &program];
         let run = with_libraries(mpi, 3, &[&libgyan(), &tool], &program);
@@ -334,7 +327,7 @@ fn bytes_and_objects_are_seen_through_fortran() {
     {
         for mpi in matrix::with(column) {
             let program = word(&mpi.fortran_program("fortran_bytes.F90", &[binding]));
-            for profile in profiled(mpi, 2, &[&program]) {
+            for profile in profiled(mpi, 2, &[&program]).profiles() {
                 let what = format!("{mpi:?} {binding}, rank {}", profile.rank);
                 for (name, count, bytes) in [
                     ("MPI_Send", 2, Some(64)),

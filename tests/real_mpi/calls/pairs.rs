@@ -8,7 +8,7 @@ use gyan_results::{MessageDirection, MessageWaitingSummary, PairWaiting};
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
 use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, report, root};
-use crate::matrix::{self, Column};
+use crate::matrix;
 
 const RANKS: usize = 3;
 /// Messages of `pairs.c`, and with its arguments `further` and `both`.
@@ -200,7 +200,7 @@ fn of_a_program_in_python_the_lines_are_known() {
         let line = source.lines().position(|line| line.ends_with(&format!("# {comment}"))).unwrap();
         format!("late.py:{}", line + 1)
     };
-    for mpi in matrix::with(Column::Mpi4py) {
+    for mpi in matrix::two_with_python() {
         let arguments = [&*program.display().to_string()];
         let run =
             Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &arguments, &[]).succeeded();

@@ -200,7 +200,7 @@ fn phases_in_fortran_are_those_of_c() {
 fn phases_in_python_have_the_passes_of_the_program() {
     let program = crate::common::root().join("tests/programs/phases.py").display().to_string();
     let package = crate::common::root().join("packaging/wheel").display().to_string();
-    for mpi in matrix::with(Column::Mpi4py) {
+    for mpi in matrix::two_with_python() {
         let path = [("PYTHONPATH", package.as_str()), ("PYTHONDONTWRITEBYTECODE", "1")];
         let python = Path::new("python-mpi4py");
         let run = Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded().as_without();

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{MPIS, Mpi, Profiled, gyan, quiet, report, root, target};
+use crate::matrix;
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 const FLAGS: [&str; 3] = ["-O2", "-g", "-fomit-frame-pointer"];
@@ -210,7 +211,7 @@ fn a_call_in_a_library_is_named_by_what_the_library_offers() {
 
 #[test]
 fn sites_of_calls_of_which_some_are_timed_add_up_to_their_functions() {
-    for mpi in four() {
+    for mpi in MPIS {
         for arguments in [&["pingpong", "1"][..], &["receive", "1"], &["receive", "1", "multiple"]]
         {
             let program = mpi.compiled("bench_calls", &["-g"]);
@@ -273,7 +274,7 @@ fn calls_in_fortran_belong_to_the_statement() {
 #[test]
 fn calls_of_python_belong_to_the_line_that_the_program_says() {
     let script = root().join("tests/programs/lines.py");
-    for mpi in four() {
+    for mpi in matrix::two_with_python() {
         let words = ["-u", script.to_str().unwrap()];
         let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT])
             .succeeded();
@@ -309,7 +310,7 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
-    for mpi in four() {
+    for mpi in MPIS {
         let run =
             Profiled::preloaded(mpi, 2, &compiled(mpi, &FLAGS), &["made"], &[NO_LIMIT]).succeeded();
         let rows = rows(&run.directory);

@@ -327,7 +327,7 @@ fn fortran_and_python_are_seen_too() {
         }
     }
     let program = root().join("tests/programs/delays.py").display().to_string();
-    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
+    for mpi in matrix::two_with_python() {
         let python = Path::new("python-mpi4py");
         check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &NOTHING_ELSE), "mpi4py");
     }

@@ -264,7 +264,7 @@ fn the_doctor_shows_that_a_site_works_and_what_is_in_the_way() {
 }
 
 #[test]
-fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
+fn the_plugin_of_slurm_loads_gyan_into_tasks_as_it_is_told_and_leaves_others_alone() {
     let site = Site::new();
     let slurm = Slurm::start_with(&site.with_plugin(""));
     each_job_leaves_a_record(&site, &slurm, 6);
@@ -280,16 +280,10 @@ fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
     let orted = site.file("orted").display().to_string();
     fs::copy("/bin/sh", &orted).unwrap();
     assert_eq!(shown(&slurm, &[&orted, "-c", SHOW], &[]), "|");
-}
-
-#[test]
-fn the_plugin_of_slurm_can_be_for_one_partition_or_for_who_asks() {
-    let site = Site::new();
-    let slurm = Slurm::start_with(&site.with_plugin("default=off unknown=word"));
-    let task = ["sh", "-c", SHOW];
+    // Or it is for who asks, or for a partition: Slurm looks at the line for each step.
+    site.with_plugin("default=off unknown=word");
     assert_eq!(shown(&slurm, &task, &[]), "|");
     assert_eq!(shown(&slurm, &[&["--gyan=on"], &task[..]].concat(), &[]), site.loaded());
-    // Slurm looks at the line for each step.
     site.with_plugin("partitions=short,all");
     assert_eq!(shown(&slurm, &task, &[]), site.loaded());
     site.with_plugin("partitions=small,al");

@@ -6,7 +6,7 @@ use gyan_results::{RankProfile, Verdict};
 use tempfile::TempDir;
 
 use crate::common::{MPIS, Mpi, Profiled, command, counts, gyan, libgyan, root, run};
-use crate::matrix::{self, Column};
+use crate::matrix;
 use crate::variables::doctor::{obstacle, of_program, says};
 
 const RANKS: usize = 2;
@@ -167,9 +167,7 @@ fn a_tool_for_c_keeps_nothing_from_gyan_of_a_program_in_fortran_and_one_for_fort
 #[test]
 fn a_tool_in_front_is_told_in_python() {
     let program = text(&root().join("tests/programs/receives.py"));
-    let with_python: Vec<Mpi> = matrix::with(Column::Mpi4py).collect();
-    assert!(!with_python.is_empty());
-    for mpi in with_python {
+    for mpi in matrix::two_with_python() {
         let tool = mpi.preloadable("tool", &[]);
         let seen = seen(mpi, &["python-mpi4py", &program, "mprobe"], &[&tool, &libgyan()]);
         seen.tells(&["comes before libgyan.so", "MPI_"], &format!("{mpi:?}"));

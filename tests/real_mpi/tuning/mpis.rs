@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::tuning;
 use crate::common::{
-    BED, MPICH_PVARS, MPICH5, Mpi, OPENMPI5, Outcome, command, gyan, run, run_within,
+    BED, MPICH_PVARS, MPICH5, Mpi, OPENMPI5, Outcome, command, gyan, reported_summary, run_within,
 };
 use crate::tables::compare;
 
@@ -88,8 +88,7 @@ impl Case {
     fn summary(&self, here: &Path, out: &str, environment: &[(&str, &str)]) -> Summary {
         let outcome = self.run(here, &["run", "-o", out, "--no-report"], environment);
         assert_eq!(outcome.code, 0, "{environment:?}: {}", outcome.stderr);
-        let report = run(gyan().args(["report", "--format", "json", out]).current_dir(here));
-        serde_json::from_str(&report.stdout).unwrap()
+        reported_summary(here.join(out))
     }
 
     /// `gyan tune` of the program in `here`.
