@@ -117,7 +117,7 @@ impl Profiled {
     }
 
     /// The same run, which has to have ended as it does without gyan, and printed the same.
-    pub(crate) fn as_without(self) -> Profiled {
+    pub(crate) fn ends_as_without(self) -> Profiled {
         let bare = self.without();
         assert_eq!(self.outcome.code, bare.code, "without gyan: {bare:?}");
         let is_same = self.outcome.stdout_of_ranks() == bare.stdout_of_ranks();

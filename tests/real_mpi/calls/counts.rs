@@ -66,7 +66,7 @@ fn threads_that_ask_what_any_thread_may_ask_disturb_no_count() {
 fn each_thread_level_is_what_it_is_without_gyan() {
     for mpi in MPIS {
         for level in ["0", "1", "2", "3"] {
-            let run = Profiled::run(mpi, 1, &["thread_level", level], &[]).as_without();
+            let run = Profiled::run(mpi, 1, &["thread_level", level], &[]).ends_as_without();
             let found = run.profiles().remove(0).mpi.thread_level;
             assert!(found.starts_with("MPI_THREAD_"), "{found}");
             assert_eq!(run.outcome.stdout, format!("level {found} as provided\n"));
@@ -88,7 +88,7 @@ fn calls_of_a_library_opened_by_the_program_for_itself_alone_are_counted_exactly
         for threads in ["1", "4"] {
             let arguments = [library, "1000", threads];
             let run = Profiled::preloaded(mpi, 1, &program, &arguments, &[]);
-            let run = run.succeeded().as_without();
+            let run = run.succeeded().ends_as_without();
             let lines = run.outcome.stdout.lines().map(|line| line.split_once(' ').unwrap());
             let truth: BTreeMap<&str, u64> =
                 lines.filter_map(|(name, number)| Some((name, number.parse().ok()?))).collect();

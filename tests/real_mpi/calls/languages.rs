@@ -29,7 +29,7 @@ fn profiled(mpi: Mpi, ranks: usize, program: &[&str]) -> Profiled {
 fn with_libraries(mpi: Mpi, ranks: usize, libraries: &[&Path], program: &[&str]) -> Profiled {
     let settings = [("GYAN_NOTICES", "warnings"), ("OMPI_MCA_pml", "ob1")];
     let run = Profiled::with_libraries(mpi, ranks, libraries, program, &settings);
-    run.succeeded().as_without()
+    run.succeeded().ends_as_without()
 }
 
 /// What the other tool counted on each rank.

@@ -240,7 +240,7 @@ fn a_library_built_for_another_mpi_stays_off_and_says_so() {
         let library = libraries(other, "native").join("libgyan.so").display().to_string();
         let settings = [("LD_PRELOAD", library.as_str())];
         let with = Profiled::run_file(mpi, 2, &mpi.program("receives"), &[], &settings);
-        let with = with.succeeded().as_without();
+        let with = with.succeeded().ends_as_without();
         let [line] = with.outcome.notices()[..] else { panic!("not one line") };
         assert!(line.contains("interface that this libgyan was built for; gyan is off"), "{line}");
     }

@@ -138,7 +138,7 @@ fn the_header_works_with_each_compiler_and_kind_of_program() {
         for kind in [["-fPIE", "-pie"], ["-fno-pie", "-no-pie"]] {
             let here = TempDir::new().unwrap();
             let program = by_compiler(mpi, compiler, &kind, here.path());
-            assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).as_without());
+            assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).ends_as_without());
             let arguments = [&kind[..], &linked[..]].concat();
             let program = by_compiler(mpi, compiler, &arguments, here.path());
             assert_phases(&Profiled::run_file(mpi, 2, &program, &[], &[]));
@@ -159,7 +159,7 @@ fn phases_in_a_shared_library_are_those_of_the_program() {
         let program = here.path().join("main");
         let mut compile = command(&["gcc", "-no-pie", "-o"]);
         succeed(compile.arg(&program).arg(&source).arg(&library));
-        assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).as_without());
+        assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).ends_as_without());
     }
 }
 
@@ -170,7 +170,7 @@ fn phases_in_fortran_are_those_of_c() {
         for kind in ["-fPIE", "-fno-pie"] {
             let link = if kind == "-fPIE" { "-pie" } else { "-no-pie" };
             let program = mpi.fortran_program("phases.F90", &[kind, link, &module]);
-            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]).succeeded().as_without();
+            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]).succeeded().ends_as_without();
             for profile in run.profiles() {
                 let received: BTreeMap<String, (u64, u64)> = profile
                     .phases
@@ -203,7 +203,8 @@ fn phases_in_python_have_the_passes_of_the_program() {
     for mpi in matrix::two_with_python() {
         let path = [("PYTHONPATH", package.as_str()), ("PYTHONDONTWRITEBYTECODE", "1")];
         let python = Path::new("python-mpi4py");
-        let run = Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded().as_without();
+        let run =
+            Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded().ends_as_without();
         for profile in run.profiles() {
             let mut phases = found(&profile);
             // Outside of phases mpi4py calls more than the program.

@@ -319,17 +319,9 @@ fn plugin(mpi: Mpi) -> &'static str {
     SRUN[usize::from(mpi.name.starts_with("openmpi"))].1
 }
 
-/// Starting one takes longer than all of these.
 #[test]
-fn under_srun_the_library_is_in_the_ranks_and_each_step_and_program_has_its_directory() {
+fn under_srun_the_library_is_in_the_ranks_and_nowhere_else() {
     let slurm = Slurm::start();
-    the_library_is_in_the_ranks_and_nowhere_else(&slurm);
-    gyan_run_works_before_and_after_srun(&slurm);
-    two_programs_of_one_step_have_one_run_directory(&slurm);
-    each_step_and_each_mpirun_of_a_batch_job_is_a_run(&slurm);
-}
-
-fn the_library_is_in_the_ranks_and_nowhere_else(slurm: &Slurm) {
     for (mpi, plugin) in SRUN.map(|(name, plugin)| (Mpi::named(name), plugin)) {
         for code in ["0", "9"] {
             let here = TempDir::new().unwrap();
@@ -388,7 +380,9 @@ fn under_srun_counts_are_exact_and_the_directory_has_slurms_id() {
     }
 }
 
-fn gyan_run_works_before_and_after_srun(slurm: &Slurm) {
+#[test]
+fn gyan_run_works_before_and_after_srun() {
+    let slurm = Slurm::start();
     let [gyan, run_word] = gyan_run();
     for (mpi, plugin) in SRUN.map(|(name, plugin)| (Mpi::named(name), plugin)) {
         let receives = mpi.program("receives").display().to_string();
@@ -410,7 +404,9 @@ fn gyan_run_works_before_and_after_srun(slurm: &Slurm) {
     }
 }
 
-fn two_programs_of_one_step_have_one_run_directory(slurm: &Slurm) {
+#[test]
+fn two_programs_of_one_step_have_one_run_directory() {
+    let slurm = Slurm::start();
     for (mpi, plugin) in SRUN.map(|(name, plugin)| (Mpi::named(name), plugin)) {
         let here = TempDir::new().unwrap();
         let program = mpi.program("receives").display().to_string();
@@ -422,7 +418,9 @@ fn two_programs_of_one_step_have_one_run_directory(slurm: &Slurm) {
     }
 }
 
-fn each_step_and_each_mpirun_of_a_batch_job_is_a_run(slurm: &Slurm) {
+#[test]
+fn each_step_and_each_mpirun_of_a_batch_job_is_a_run() {
+    let slurm = Slurm::start();
     for (mpi, plugin) in SRUN.map(|(name, plugin)| (Mpi::named(name), plugin)) {
         let here = TempDir::new().unwrap();
         let program = mpi.program("receives").display().to_string();

@@ -43,7 +43,7 @@ fn are_elsewhere(line: &str, ranks: usize) {
 fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
     let fault = inject(GROUP, &format!("the run directory: {reason}"), ONE_LINE);
     let temporary = TempDir::new().unwrap();
-    let run = with_output(mpi, (2, &["exit_code", "0"], &[]), output, &temporary).as_without();
+    let run = with_output(mpi, (2, &["exit_code", "0"], &[]), output, &temporary).ends_as_without();
     one_line_says(&run, reason, 2);
     fault.survived();
 }

@@ -503,7 +503,7 @@ fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
 fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     for mpi in MPIS {
         let settings = [("GYAN_BUDGET", "none"), ("GYAN_CRASHES", "off")];
-        Profiled::run(mpi, 1, &["handlers"], &settings).succeeded().as_without().profiles();
+        Profiled::run(mpi, 1, &["handlers"], &settings).succeeded().ends_as_without().profiles();
     }
 }
 
@@ -530,7 +530,7 @@ fn after_the_end_of_mpi_the_handlers_of_signals_are_those_that_there_are_without
 fn an_error_handler_is_called_for_the_errors_of_the_program_only() {
     for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
         let run = Profiled::run(mpi, 1, &["null_comm"], &[("GYAN_BUDGET", "none")]);
-        run.succeeded().as_without().profiles();
+        run.succeeded().ends_as_without().profiles();
     }
 }
 
