@@ -21,15 +21,17 @@ pub(crate) const BED: [Mpi; 9] = [
     bed("openmpi4", "mpicc"),
     bed("mpich4", "mpicc"),
     OPENMPI5,
-    bed("mpich5", "mpicc"),
+    MPICH5,
     bed("mpich5", "mpicc_abi"),
-    bed("intelmpi", "mpigcc"),
+    INTELMPI,
     // Intel MPI runs programs that MPICH's wrapper builds for the standard's interface.
     bed("intelmpi", "mpicc_abi"),
     MPICH_PVARS,
     OPENMPI_SPC,
 ];
 pub(crate) const OPENMPI5: Mpi = bed("openmpi5", "mpicc");
+pub(crate) const MPICH5: Mpi = bed("mpich5", "mpicc");
+pub(crate) const INTELMPI: Mpi = bed("intelmpi", "mpigcc");
 pub(crate) const MPICH_PVARS: Mpi = bed("mpich-pvars", "mpicc");
 pub(crate) const OPENMPI_SPC: Mpi = bed("openmpi-spc", "mpicc");
 
@@ -72,6 +74,11 @@ pub(crate) fn bag_of(text: &str) -> Vec<char> {
 }
 
 impl Mpi {
+    /// The one of the test bed with this name, with the compiler wrapper for its own binary interface.
+    pub(crate) fn named(name: &str) -> Mpi {
+        *BED.iter().find(|mpi| mpi.name == name).unwrap_or_else(|| panic!("no {name}"))
+    }
+
     /// `mpirun -n <ranks>`, with any number of ranks on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
         self.mpirun_after(&[], ranks)
@@ -79,10 +86,13 @@ impl Mpi {
 
     /// The same with the program `tests/programs/<program>.c` and its arguments.
     pub(crate) fn launch(self, ranks: usize, program: &str, arguments: &[&str]) -> Vec<String> {
-        let mut words = self.mpirun(ranks);
-        words.push(self.program(program).display().to_string());
-        words.extend(arguments.iter().map(|word| (*word).to_owned()));
-        words
+        self.launch_file(ranks, &self.program(program), arguments)
+    }
+
+    /// The same with a program that is compiled already.
+    pub(crate) fn launch_file(self, ranks: usize, file: &Path, arguments: &[&str]) -> Vec<String> {
+        let program = [&[file.to_str().unwrap()], arguments].concat();
+        [self.mpirun(ranks), program.into_iter().map(str::to_owned).collect()].concat()
     }
 
     /// `<front> mpirun -n <ranks>`, in the environment of this MPI.

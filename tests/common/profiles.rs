@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    Call, LiveFile, Number, Pvar, RankProfile, Values, is_live_file_name, rank_file_name,
+    Call, LiveFile, Number, Phase, Pvar, RankProfile, Values, is_live_file_name, rank_file_name,
     rank_of_file_name, read_rank,
 };
 
@@ -14,13 +14,14 @@ use tempfile::TempDir;
 use super::mpis::Mpi;
 use super::patience::comes_true;
 use super::processes::{Outcome, command, run};
-use super::release::libgyan;
+use super::release::{gyan, libgyan};
 
 /// A run of an MPI program with libgyan.so preloaded, and where it left its profiles.
 pub(crate) struct Profiled {
     pub(crate) outcome: Outcome,
     pub(crate) directory: PathBuf,
-    command: String,
+    words: Vec<String>,
+    settings: Vec<(String, String)>,
     ranks: usize,
     keep: TempDir,
 }
@@ -44,13 +45,23 @@ impl Profiled {
         arguments: &[&str],
         settings: &[(&str, &str)],
     ) -> Profiled {
-        let preload = [("LD_PRELOAD", libgyan().display().to_string())];
-        let settings: Vec<(&str, &str)> = preload
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .chain(settings.iter().copied())
-            .collect();
+        let libgyan = libgyan().display().to_string();
+        let settings = [&[("LD_PRELOAD", libgyan.as_str())], settings].concat();
         Profiled::run_file(mpi, ranks, file, arguments, &settings)
+    }
+
+    /// The same with `libraries` preloaded into the ranks only: a tool that is linked with an MPI must not be in other processes.
+    pub(crate) fn with_libraries(
+        mpi: Mpi,
+        ranks: usize,
+        libraries: &[&Path],
+        program: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Profiled {
+        let libraries: Vec<&str> = libraries.iter().map(|path| path.to_str().unwrap()).collect();
+        let preload = format!("LD_PRELOAD={}", libraries.join(" "));
+        let words = [&[preload.as_str()], program].concat();
+        Profiled::run_file(mpi, ranks, Path::new("env"), &words, settings)
     }
 
     /// The same for one that has gyan built in or gets it through the settings.
@@ -61,24 +72,56 @@ impl Profiled {
         arguments: &[&str],
         settings: &[(&str, &str)],
     ) -> Profiled {
+        Profiled::ran(ranks, mpi.launch_file(ranks, file, arguments), settings)
+    }
+
+    /// `gyan run <options> -- <words>`
+    pub(crate) fn by_command(
+        options: &[&str],
+        ranks: usize,
+        words: &[String],
+        settings: &[(&str, &str)],
+    ) -> Profiled {
+        let gyan = gyan();
+        let gyan = gyan.get_program().to_str().unwrap();
+        let options = [&[gyan, "run", "-o", "profile"], options, &["--"]].concat();
+        let options: Vec<String> = options.into_iter().map(str::to_owned).collect();
+        Profiled::ran(ranks, [&options, words].concat(), settings)
+    }
+
+    fn ran(ranks: usize, words: Vec<String>, settings: &[(&str, &str)]) -> Profiled {
         let keep = TempDir::new().unwrap();
         let directory = keep.path().join("profile");
-        let mut words = mpi.mpirun(ranks);
-        words.push(file.display().to_string());
-        words.extend(arguments.iter().map(|word| (*word).to_owned()));
         let mut command = command(&words);
-        command.current_dir(keep.path());
-        command.env("GYAN_OUTPUT", &directory);
-        command.envs(settings.iter().copied());
-        let outcome = run(&mut command);
+        command.current_dir(keep.path()).env("GYAN_OUTPUT", &directory);
+        let outcome = run(command.envs(settings.iter().copied()));
         are_written(&directory);
-        Profiled { outcome, directory, command: format!("{command:?}"), ranks, keep }
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let settings = settings.iter().map(owned).collect();
+        Profiled { outcome, directory, words, settings, ranks, keep }
     }
 
     /// The same run, which has to have ended with code 0.
     pub(crate) fn succeeded(self) -> Profiled {
-        let Outcome { code, stdout, stderr } = &self.outcome;
-        assert_eq!(*code, 0, "{}:\n{stdout}\n{stderr}", self.command);
+        assert_eq!(self.outcome.code, 0);
+        self
+    }
+
+    /// How the same command ends without gyan.
+    pub(crate) fn without(&self) -> Outcome {
+        let here = TempDir::new().unwrap();
+        let words = self.words.iter().filter(|word| !word.starts_with("LD_PRELOAD="));
+        let words: Vec<&String> = words.collect();
+        let settings = self.settings.iter().filter(|(name, _)| name != "LD_PRELOAD").cloned();
+        run(command(&words).current_dir(&here).envs(settings))
+    }
+
+    /// The same run, which has to have ended as it does without gyan, and printed the same.
+    pub(crate) fn ends_as_without(self) -> Profiled {
+        let bare = self.without();
+        assert_eq!(self.outcome.code, bare.code, "without gyan: {bare:?}");
+        let is_same = self.outcome.stdout_of_ranks() == bare.stdout_of_ranks();
+        assert!(is_same, "without gyan:\n{}", bare.stdout);
         self
     }
 
@@ -92,9 +135,24 @@ impl Profiled {
         truth(self.keep.path(), rank)
     }
 
+    /// How often the program itself says that it called each function on `rank`.
+    pub(crate) fn true_counts(&self, rank: u32) -> BTreeMap<String, u64> {
+        true_counts(self.keep.path(), rank)
+    }
+
     /// The profiles of all ranks, by rank.
     pub(crate) fn profiles(&self) -> Vec<RankProfile> {
         profiles(&self.directory, self.ranks)
+    }
+}
+
+/// A test that fails says which run it was.
+impl Drop for Profiled {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Outcome { code, stdout, stderr } = &self.outcome;
+            eprintln!("{:?} {:?}: {code}\n{stdout}\n{stderr}", self.settings, self.words);
+        }
     }
 }
 
@@ -104,6 +162,12 @@ pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
     let text =
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+/// How often a program that ran in `directory` says that it called each function on `rank`.
+pub(crate) fn true_counts(directory: &Path, rank: u32) -> BTreeMap<String, u64> {
+    let lines = truth(directory, rank).into_iter();
+    lines.map(|line| (line[0].clone(), line[1].parse().unwrap())).collect()
 }
 
 /// The profiles in a run directory, by rank: exactly this many, so that no loop runs over none.
@@ -211,8 +275,8 @@ pub(crate) fn only_run_directory(here: &Path) -> PathBuf {
 }
 
 /// The counts of a profile by function.
-pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
-    profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
+pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<String, u64> {
+    profile.calls.iter().map(|call| (call.name.clone(), call.count)).collect()
 }
 
 /// The data on the calls of one function. The non-empty bars of its sizes: number of the bar, calls, bytes.
@@ -229,15 +293,27 @@ pub(crate) fn call<'a>(profile: &'a RankProfile, name: &str) -> &'a Call {
 }
 
 /// The same for receives, start and end only.
-pub(crate) fn receives(profile: &RankProfile) -> BTreeMap<&str, u64> {
+pub(crate) fn receives(profile: &RankProfile) -> BTreeMap<String, u64> {
     let mut counts = counts(profile);
     counts.retain(|name, _| {
         name.to_lowercase().contains("recv")
             || name.starts_with("MPI_Init")
-            || *name == "MPI_Finalize"
+            || name == "MPI_Finalize"
     });
     counts.remove("MPI_Initialized");
     counts
+}
+
+/// The only warning of a profile that has these words.
+pub(crate) fn only_warning<'a>(profile: &'a RankProfile, words: &str) -> &'a str {
+    let found: Vec<_> = profile.warnings.iter().filter(|text| text.contains(words)).collect();
+    let [warning] = found[..] else { panic!("{words}: {:?}", profile.warnings) };
+    warning
+}
+
+pub(crate) fn phase<'a>(profile: &'a RankProfile, name: &str) -> &'a Phase {
+    let found = profile.phases.iter().find(|phase| phase.name == name);
+    found.unwrap_or_else(|| panic!("rank {} has no phase {name}", profile.rank))
 }
 
 pub(crate) fn pvar<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {

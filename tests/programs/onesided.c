@@ -1,5 +1,5 @@
-/* Ranks synchronise windows, and some of them wait for others, 60 times each: on the ranks of MPI_COMM_WORLD, or with an argument in
- * reverse order. 12 times of these a rank comes late by 20 ms, without using a processor:
+/* Ranks synchronise windows, and some of them wait for others, 30 times each: on the ranks of MPI_COMM_WORLD, or with an argument in
+ * reverse order. 6 times of these a rank comes late by 20 ms, without using a processor:
  *
  * MPI_Win_fence   all ranks, of which 1 is late; with a second window, and fences that assert that no epoch ends
  * MPI_Win_post    0 is the origin, 1 and, if there is one, 2 are targets; 1 posts late
@@ -16,7 +16,7 @@
 
 #include "check.h"
 
-#define ROUNDS 60
+#define ROUNDS 30
 enum { FENCE, POST, WAIT, KINDS };
 /* When one or two calls began and ended, those in which a rank waits or for which another one does. */
 static double times[KINDS][ROUNDS][4];

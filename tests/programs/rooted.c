@@ -1,5 +1,5 @@
-/* Ranks call collectives in which they wait for others, 200 times each: on MPI_COMM_WORLD, or with `reverse` on a communicator
- * with the ranks in reverse order. 20 times of these one rank comes late by 50 ms, without using a processor:
+/* Ranks call collectives in which they wait for others, 100 times each: on MPI_COMM_WORLD, or with `reverse` on a communicator
+ * with the ranks in reverse order. 10 times of these one rank comes late by 50 ms, without using a processor:
  *
  * MPI_Bcast, MPI_Scatter     the root, which is rank 1
  * MPI_Reduce, MPI_Gather     rank 0; the root is rank 1
@@ -20,7 +20,7 @@
 
 #include "check.h"
 
-#define ROUNDS 200
+#define ROUNDS 100
 enum { BCAST, SCATTER, REDUCE, GATHER, SCAN, ALLREDUCE, BARRIER, KINDS };
 static const char *const names[2][KINDS] = {
     {"MPI_Bcast", "MPI_Scatter", "MPI_Reduce", "MPI_Gather", "MPI_Scan", "MPI_Allreduce", "MPI_Barrier"},

@@ -160,7 +160,7 @@ fn short_regions_are_counted_and_their_time_is_estimated() {
 fn knows_of_openmp(mpi: Mpi, program: &Path, settings: &[(&str, &str)]) -> (bool, String) {
     let run =
         Profiled::run_file(mpi, 1, program, &[], &[&[TWO_THREADS], settings].concat()).succeeded();
-    (run.profiles().iter().any(|profile| profile.openmp.is_some()), run.outcome.stdout)
+    (run.profiles().iter().any(|profile| profile.openmp.is_some()), run.outcome.stdout.clone())
 }
 
 #[test]

@@ -132,6 +132,11 @@ pub(crate) fn with(column: Column) -> impl Iterator<Item = Mpi> {
     BED.into_iter().filter(move |mpi| reason(*mpi, column).is_none())
 }
 
+/// Two with mpi4py, one of each family, where what is tested is the language and not the MPI.
+pub(crate) fn two_with_python() -> [Mpi; 2] {
+    ["openmpi4", "mpich5"].map(Mpi::named)
+}
+
 /// Records that `mpi` passed. `scripts/test` removes the records of earlier runs.
 pub(crate) fn passed(mpi: Mpi, column: Column) {
     let record = record(mpi, column);

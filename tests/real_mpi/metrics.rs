@@ -99,8 +99,7 @@ fn metrics_of_running_jobs_are_read_by_both_parsers_and_gone_afterwards() {
         assert!(value("gyan_job_ranks") >= RANKS as f64);
     }
     for job in &mut jobs {
-        fs::write(job.here.path().join("go"), "").unwrap();
-        assert_eq!(job.end(), 0);
+        job.goes_on();
     }
     let is_empty = || fs::read_dir(place.path()).unwrap().next().is_none();
     assert!(comes_true(is_empty), "{:?}", metrics_in(place.path()));
@@ -111,9 +110,8 @@ fn a_directory_for_metrics_that_is_not_there_is_one_line_and_harms_nothing() {
     let program = OPENMPI.compiled("stuck", &["-g"]).display().to_string();
     let settings = [AT_ONCE, ("GYAN_METRICS", "nowhere")];
     let mut job = Waiting::launch(&OPENMPI.mpirun(RANKS), &[program, "healthy".into()], &settings);
-    fs::write(job.here.path().join("go"), "").unwrap();
-    assert_eq!(job.end(), 0);
-    let said = fs::read_to_string(job.here.path().join("stderr")).unwrap();
+    job.goes_on();
+    let said = job.stderr();
     let lines: Vec<&str> = said.lines().filter(|line| line.contains("GYAN_METRICS")).collect();
     assert_eq!(lines, ["gyan: GYAN_METRICS=nowhere: is not there; ignored"], "{said}");
     assert!(job.directory().join(gyan_results::rank_file_name(0)).exists());

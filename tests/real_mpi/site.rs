@@ -10,8 +10,8 @@ use gyan_results::{Ending, JobRecord, Number, RECORD_BYTES};
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPIS, Mpi, Outcome, call, comes_true, command, gyan, keepers_of, libgyan, profiles, run,
-    truth,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, call, comes_true, command, gyan, keepers_of, libgyan,
+    profiles, run, truth,
 };
 use crate::survival::frozen::Disk;
 
@@ -58,7 +58,8 @@ impl Site {
 
     /// Runs a program of the tests.
     fn run(&self, mpi: Mpi, ranks: usize, program: &[&str], more: &[(&str, &str)]) -> Outcome {
-        run(self.command(&words(mpi, ranks, program)).envs(more.iter().copied()))
+        let words = mpi.launch(ranks, program[0], &program[1..]);
+        run(self.command(&words).envs(more.iter().copied()))
     }
 
     /// The records in the spool once nobody writes there any more. All are as they should be.
@@ -95,13 +96,6 @@ impl Site {
     }
 }
 
-fn words(mpi: Mpi, ranks: usize, program: &[&str]) -> Vec<String> {
-    let mut words = mpi.mpirun(ranks);
-    words.push(mpi.program(program[0]).display().to_string());
-    words.extend(program[1..].iter().map(|word| (*word).to_owned()));
-    words
-}
-
 /// What the ranks wrote down that they called, all together.
 fn called(directory: &Path, ranks: u32) -> BTreeMap<String, u64> {
     let mut called = BTreeMap::new();
@@ -116,10 +110,10 @@ fn called(directory: &Path, ranks: u32) -> BTreeMap<String, u64> {
 #[test]
 fn a_job_leaves_one_record_with_its_exact_counts_and_nothing_else() {
     const RANKS: u32 = 3;
-    for mpi in MPIS.into_iter().chain(BED) {
+    for mpi in BED {
         let site = Site::new("at_least = '0s'");
-        let bare =
-            run(command(&words(mpi, RANKS as usize, &["receives"])).current_dir(site.home()));
+        let words = mpi.launch(RANKS as usize, "receives", &[]);
+        let bare = run(command(&words).current_dir(site.home()));
         let with = site.run(mpi, RANKS as usize, &["receives"], &[]);
         assert_eq!((with.code, &with.stderr), (bare.code, &bare.stderr), "{mpi:?}");
         assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
@@ -140,9 +134,10 @@ fn a_job_leaves_one_record_with_its_exact_counts_and_nothing_else() {
 #[test]
 fn a_job_that_the_site_does_not_want_leaves_nothing() {
     let user = rustix::process::getuid().as_raw();
-    for mpi in MPIS {
-        let bare = run(&mut command(&words(mpi, 2, &["exit_code", "0"])));
-        for (lines, more) in [
+    // Before it knows its MPI.
+    for (mpi, number) in [(MPICH, 8), (OPENMPI, 1)] {
+        let bare = run(&mut command(&mpi.launch(2, "exit_code", &["0"])));
+        let cases = [
             ("", None),
             ("at_least = '0s'\none_in = 4000000000", None),
             ("at_least = '0s'\nleave_out_programs = ['exit_*']", None),
@@ -151,7 +146,8 @@ fn a_job_that_the_site_does_not_want_leaves_nothing() {
             ("at_least = '0s'\nno_such_setting = 1", None),
             ("at_least = '0s'", Some(("GYAN", "off"))),
             ("at_least = '0s'", Some(("GYAN_SITE", "/no/such/file"))),
-        ] {
+        ];
+        for (lines, more) in cases.into_iter().take(number) {
             let site = Site::new(lines);
             let with = site.run(mpi, 2, &["exit_code", "0"], more.as_slice());
             assert_eq!((with.code, &with.stderr), (bare.code, &bare.stderr), "{mpi:?} {lines}");
@@ -166,10 +162,9 @@ fn a_job_that_the_site_does_not_want_leaves_nothing() {
 fn a_user_who_profiles_gets_an_ordinary_run_and_the_site_nothing() {
     for mpi in MPIS {
         let site = Site::new("at_least = '0s'");
-        let program = mpi.program("receives").display().to_string();
-        let mut line = vec![gyan().get_program().to_str().unwrap().to_owned()];
-        line.extend(["run", "-o", "profile", "--"].map(str::to_owned));
-        line.extend(mpi.mpirun(2).into_iter().chain([program.clone()]));
+        let gyan = gyan().get_program().to_str().unwrap().to_owned();
+        let front = [&gyan, "run", "-o", "profile", "--"].map(str::to_owned);
+        let line = [&front[..], &mpi.launch(2, "receives", &[])].concat();
         // What gyan sets comes after what the site has set, which is another file.
         let other = site.here.path().join("libgyan.so");
         fs::hard_link(libgyan(), &other)

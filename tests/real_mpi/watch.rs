@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::common::{MPICH, OPENMPI, comes_true, gyan};
+use crate::common::{MPIS, OPENMPI, comes_true, gyan};
 use crate::hang::{RANKS, looked, program_of};
 use crate::survival::live::{AT_ONCE, Waiting};
 
@@ -79,14 +79,13 @@ impl Drop for Watched {
 
 #[test]
 fn a_job_is_watched_until_it_has_ended() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = [program_of(mpi), "healthy".to_owned()];
         let mut waiting = Waiting::launch(&mpi.mpirun(RANKS), &program, &[AT_ONCE]);
         assert!(comes_true(|| looked(&waiting).is_some_and(|now| now.ranks.len() == RANKS)));
         let mut watched = Watched::in_file(&waiting);
         assert!(watched.has_shown("calls a second"), "{mpi:?}");
-        fs::write(waiting.here.path().join("go"), "").unwrap();
-        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        waiting.goes_on();
         assert_eq!(watched.end(), Some(0), "{mpi:?}");
         assert!(watched.has_shown("The job has ended."), "{mpi:?}");
     }

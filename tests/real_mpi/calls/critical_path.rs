@@ -4,7 +4,8 @@ use gyan_results::{CriticalPath, PathOfRank};
 use serde_json::Value;
 
 use super::waiting::summary;
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, run, succeed};
+use crate::common::{MPIS, Mpi, Profiled, report};
+use crate::timeline::timeline_json;
 
 const RANKS: usize = 4;
 const STEPS: usize = 20;
@@ -71,15 +72,13 @@ fn checked(mpi: Mpi, slow: &str) -> (Vec<f64>, [String; 2]) {
         let share = of_rank.map_or(0.0, |of| of.share / found.known_share);
         assert!((share - part).abs() < OFF, "{mpi:?} rank {rank}: {share} {truth:?} {found:?}");
     }
-    let screen =
-        |options: &[&str]| run(gyan().arg("report").args(options).arg(&profiled.directory)).stdout;
+    let screen = |options: &[&str]| report(&profiled.directory, options).stdout;
     (truth, [screen(&[]), screen(&["--waiting"])])
 }
 
 /// The path that follows from every call is the one of the program's own clock, and within what the sampled path says of itself.
 fn in_timeline(profiled: &Profiled, truth: &[f64], sampled: &CriticalPath) {
-    let said = succeed(gyan().arg("timeline").arg(&profiled.directory).args(["--format", "json"]));
-    let exact: Value = serde_json::from_str(&said.stdout).unwrap();
+    let exact = timeline_json(&profiled.directory);
     let path = &exact["critical_path"];
     let seconds = |of: &Value, key: &str| of[key].as_f64().unwrap();
     assert_eq!(path["known_s"], path["window_s"], "{path}");
@@ -111,7 +110,7 @@ fn in_timeline(profiled: &Profiled, truth: &[f64], sampled: &CriticalPath) {
 
 #[test]
 fn the_critical_path_goes_through_the_rank_that_is_slow() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let (truth, screens) = checked(mpi, "2");
         // On a busy machine other ranks may come later than the slow one.
         if truth[2] > 0.75 {
@@ -129,7 +128,7 @@ fn the_critical_path_goes_through_the_rank_that_is_slow() {
 
 #[test]
 fn where_ranks_are_slow_in_turn_no_rank_stands_out() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let (truth, [first, _]) = checked(mpi, "-1");
         let most = truth.iter().copied().fold(0.0, f64::max);
         if most + OFF < 1.5 / RANKS as f64 {

@@ -5,7 +5,7 @@ use gyan_results::{MessageWaitingSummary, PairWaiting, Signal};
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, Mpi, Profiled};
+use crate::common::{BED, MPIS, Mpi, Profiled};
 
 const RANKS: u32 = 3;
 /// The rank that keeps the lock, and the one that waits for it.
@@ -22,7 +22,7 @@ fn found(mpi: Mpi, program: &[&str]) -> (MessageWaitingSummary, String) {
     let compiled = mpi.compiled("locks", &["-g"]);
     let run = Profiled::preloaded(mpi, RANKS as usize, &compiled, program, &[]).succeeded();
     let summary = summary(&run.profiles());
-    (summary.message_waiting.unwrap(), run.outcome.stdout)
+    (summary.message_waiting.unwrap(), run.outcome.stdout.clone())
 }
 
 fn waits_for_locks(of: &MessageWaitingSummary) -> Vec<&PairWaiting> {
@@ -85,7 +85,7 @@ fn who_has_a_lock_is_known_without_flushes() {
 
 #[test]
 fn ranks_that_lock_different_windows_wait_for_nobody() {
-    for mpi in BED {
+    for mpi in MPIS {
         let (found, stdout) = found(mpi, &["apart"]);
         assert_eq!(found.lock_epochs_compared, Some(EPOCHS), "{mpi:?} {stdout} {found:?}");
         assert_eq!(waits_for_locks(&found), Vec::<&PairWaiting>::new(), "{mpi:?}");

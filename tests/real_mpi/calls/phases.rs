@@ -9,8 +9,8 @@ use gyan_results::{Ending, Number, RankProfile, Values, read_rank};
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Outcome, Profiled, command, counts, include,
-    libgyan, run, succeed,
+    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, command, counts, include, libgyan,
+    phase, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -26,11 +26,7 @@ fn found(profile: &RankProfile) -> Counts {
             assert!(call.count > 0, "{} in {:?}", call.name, phase.name);
             calls.insert(call.name.clone(), call.count);
         }
-        assert!(
-            phases.insert(phase.name.clone(), calls).is_none(),
-            "{:?} is there twice",
-            phase.name
-        );
+        assert!(phases.insert(phase.name.clone(), calls).is_none(), "{:?} twice", phase.name);
     }
     phases
 }
@@ -50,34 +46,34 @@ fn truth(run: &Profiled, rank: u32, kind: &str) -> Counts {
 }
 
 /// Every call is counted in exactly one phase, and calls while gyan was off only in `off`.
-fn assert_whole(profile: &RankProfile, what: &str) {
+fn assert_whole(profile: &RankProfile) {
     let mut sum = BTreeMap::new();
     for phase in profile.phases.iter().filter(|phase| phase.name != "off") {
         for call in &phase.calls {
-            *sum.entry(call.name.as_str()).or_default() += call.count;
+            *sum.entry(call.name.clone()).or_default() += call.count;
         }
     }
     let mut total = counts(profile);
     for calls in [&mut sum, &mut total] {
         calls.remove("MPI_Pcontrol");
     }
-    assert_eq!(sum, total, "{what}");
+    assert_eq!(sum, total);
     // gyan's own start and end are not phases.
     let time: f64 = profile.phases.iter().map(|phase| phase.time_s).sum();
     let own = profile.overhead.init_s + profile.overhead.finalize_s + 0.001;
     let elapsed = profile.job.elapsed_s;
-    assert!((time - elapsed).abs() < own, "{what}: {time} of {elapsed}, own {own}");
+    assert!((time - elapsed).abs() < own, "{time} of {elapsed}, own {own}");
     for phase in &profile.phases {
-        assert!(phase.time_s >= 0.0, "{what}: {phase:?}");
+        assert!(phase.time_s >= 0.0, "{phase:?}");
         // Within the rest one may begin inside another.
         let begun_again = phase.name == "more phases";
-        assert!(begun_again || phase.stretches >= phase.entries, "{what}: {phase:?}");
-        assert!(phase.stretches_read <= phase.stretches, "{what}: {phase:?}");
+        assert!(begun_again || phase.stretches >= phase.entries, "{phase:?}");
+        assert!(phase.stretches_read <= phase.stretches, "{phase:?}");
     }
 }
 
 /// How often each phase began.
-fn assert_entries(run: &Profiled, profile: &RankProfile, what: &str) {
+fn assert_entries(run: &Profiled, profile: &RankProfile) {
     let named = profile.phases.iter().filter(|phase| !phase.name.is_empty());
     let entries: BTreeMap<String, u64> =
         named.map(|phase| (phase.name.clone(), phase.entries)).collect();
@@ -85,17 +81,15 @@ fn assert_entries(run: &Profiled, profile: &RankProfile, what: &str) {
         .into_iter()
         .map(|(phase, entries)| (phase, entries[""]))
         .collect();
-    assert_eq!(entries, expected, "{what}");
+    assert_eq!(entries, expected);
 }
 
-fn assert_phases(run: &Profiled, what: &str) {
-    assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
-    let profiles = run.profiles();
-    for profile in &profiles {
-        let what = format!("{what}, rank {}", profile.rank);
-        assert_eq!(found(profile), truth(run, profile.rank, "call"), "{what}");
-        assert_entries(run, profile, &what);
-        assert_whole(profile, &what);
+fn assert_phases(run: &Profiled) {
+    assert_eq!(run.outcome.code, 0);
+    for profile in &run.profiles() {
+        assert_eq!(found(profile), truth(run, profile.rank, "call"));
+        assert_entries(run, profile);
+        assert_whole(profile);
     }
 }
 
@@ -103,13 +97,13 @@ fn assert_phases(run: &Profiled, what: &str) {
 fn calls_are_counted_exactly_by_phase() {
     for mpi in BED {
         let program = mpi.with_header("phases");
-        assert_phases(&Profiled::preloaded(mpi, 3, &program, &[], &[]), &format!("{mpi:?}"));
+        assert_phases(&Profiled::preloaded(mpi, 3, &program, &[], &[]));
     }
     for budget in ["none", "0.000001%"] {
         for mpi in MPIS {
             let settings = [("GYAN_BUDGET", budget)];
-            let run = Profiled::preloaded(mpi, 2, &mpi.with_header("phases"), &[], &settings);
-            assert_phases(&run, &format!("{mpi:?} {budget}"));
+            let program = mpi.with_header("phases");
+            assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &settings));
         }
     }
 }
@@ -130,13 +124,6 @@ fn by_compiler(mpi: Mpi, compiler: &str, arguments: &[&str], here: &Path) -> Pat
     program
 }
 
-/// A run without gyan.
-fn bare(mpi: Mpi, ranks: usize, program: &Path, here: &Path) -> Outcome {
-    let mut words = mpi.mpirun(ranks);
-    words.push(program.display().to_string());
-    run(command(&words).current_dir(here))
-}
-
 #[test]
 fn the_header_works_with_each_compiler_and_kind_of_program() {
     let library = libgyan();
@@ -144,24 +131,17 @@ fn the_header_works_with_each_compiler_and_kind_of_program() {
     // cargo sets LD_LIBRARY_PATH, which takes precedence over the newer kind of run path.
     let path = format!("-Wl,--disable-new-dtags,-rpath,{folder}");
     let linked = ["-Wl,--no-as-needed", &format!("-L{folder}"), "-lgyan", &path];
-    for compiler in ["gcc", "g++", "clang", "clang++"] {
+    // What a compiler makes of it does not depend on the MPI.
+    for (compiler, mpi) in
+        [("gcc", OPENMPI), ("g++", MPICH), ("clang", MPICH), ("clang++", OPENMPI)]
+    {
         for kind in [["-fPIE", "-pie"], ["-fno-pie", "-no-pie"]] {
-            for mpi in MPIS {
-                let here = TempDir::new().unwrap();
-                let what = format!("{mpi:?} {compiler} {kind:?}");
-                let program = by_compiler(mpi, compiler, &kind, here.path());
-                let bare = bare(mpi, 2, &program, here.path());
-                assert_eq!(bare.code, 0, "{what} {}", bare.stderr);
-                let with = Profiled::preloaded(mpi, 2, &program, &[], &[]);
-                assert_eq!(with.outcome.stdout_of_ranks(), bare.stdout_of_ranks(), "{what}");
-                assert_phases(&with, &what);
-                let arguments = [&kind[..], &linked[..]].concat();
-                let program = by_compiler(mpi, compiler, &arguments, here.path());
-                assert_phases(
-                    &Profiled::run_file(mpi, 2, &program, &[], &[]),
-                    &format!("{what}, linked"),
-                );
-            }
+            let here = TempDir::new().unwrap();
+            let program = by_compiler(mpi, compiler, &kind, here.path());
+            assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).ends_as_without());
+            let arguments = [&kind[..], &linked[..]].concat();
+            let program = by_compiler(mpi, compiler, &arguments, here.path());
+            assert_phases(&Profiled::run_file(mpi, 2, &program, &[], &[]));
         }
     }
 }
@@ -179,9 +159,7 @@ fn phases_in_a_shared_library_are_those_of_the_program() {
         let program = here.path().join("main");
         let mut compile = command(&["gcc", "-no-pie", "-o"]);
         succeed(compile.arg(&program).arg(&source).arg(&library));
-        let bare = bare(mpi, 2, &program, here.path());
-        assert_eq!(bare.code, 0, "{mpi:?} {}", bare.stderr);
-        assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]), &format!("{mpi:?}"));
+        assert_phases(&Profiled::preloaded(mpi, 2, &program, &[], &[]).ends_as_without());
     }
 }
 
@@ -192,11 +170,7 @@ fn phases_in_fortran_are_those_of_c() {
         for kind in ["-fPIE", "-fno-pie"] {
             let link = if kind == "-fPIE" { "-pie" } else { "-no-pie" };
             let program = mpi.fortran_program("phases.F90", &[kind, link, &module]);
-            let here = TempDir::new().unwrap();
-            let bare = bare(mpi, 2, &program, here.path());
-            assert_eq!(bare.code, 0, "{mpi:?} {kind} {}", bare.stderr);
-            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]).succeeded();
-            assert_eq!(run.outcome.stdout_of_ranks(), bare.stdout_of_ranks());
+            let run = Profiled::preloaded(mpi, 2, &program, &[], &[]).succeeded().ends_as_without();
             for profile in run.profiles() {
                 let received: BTreeMap<String, (u64, u64)> = profile
                     .phases
@@ -215,8 +189,8 @@ fn phases_in_fortran_are_those_of_c() {
                     ("off", (1, 5)),
                 ];
                 let expected = expected.map(|(name, numbers)| (name.to_owned(), numbers)).into();
-                assert_eq!(received, expected, "{mpi:?} {kind} rank {}", profile.rank);
-                assert_whole(&profile, &format!("{mpi:?}"));
+                assert_eq!(received, expected);
+                assert_whole(&profile);
             }
         }
     }
@@ -226,33 +200,19 @@ fn phases_in_fortran_are_those_of_c() {
 fn phases_in_python_have_the_passes_of_the_program() {
     let program = crate::common::root().join("tests/programs/phases.py").display().to_string();
     let package = crate::common::root().join("packaging/wheel").display().to_string();
-    for mpi in matrix::with(Column::Mpi4py) {
+    for mpi in matrix::two_with_python() {
         let path = [("PYTHONPATH", package.as_str()), ("PYTHONDONTWRITEBYTECODE", "1")];
         let python = Path::new("python-mpi4py");
-        let run = Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded();
+        let run =
+            Profiled::preloaded(mpi, 2, python, &[&program], &path).succeeded().ends_as_without();
         for profile in run.profiles() {
-            let what = format!("{mpi:?}, rank {}", profile.rank);
             let mut phases = found(&profile);
             // Outside of phases mpi4py calls more than the program.
             phases.get_mut("").unwrap().retain(|function, _| function == "MPI_Barrier");
             phases.retain(|_, calls| !calls.is_empty());
-            assert_eq!(phases, truth(&run, profile.rank, "call"), "{what}");
-            assert_entries(&run, &profile, &what);
-            assert_whole(&profile, &what);
-        }
-        let here = TempDir::new().unwrap();
-        let words = [mpi.mpirun(2), vec!["python-mpi4py".to_owned(), program.clone()]].concat();
-        let bare = crate::common::run(command(&words).envs(path).current_dir(here.path()));
-        assert_eq!(bare.code, 0, "{mpi:?} {}", bare.stderr);
-        assert_eq!(bare.stdout_of_ranks(), run.outcome.stdout_of_ranks(), "{mpi:?}");
-    }
-}
-
-#[test]
-fn a_program_without_phases_has_none_in_its_profile() {
-    for mpi in MPIS {
-        for profile in Profiled::run(mpi, 2, &["receives"], &[]).profiles() {
-            assert!(profile.phases.is_empty(), "{:?}", profile.phases);
+            assert_eq!(phases, truth(&run, profile.rank, "call"));
+            assert_entries(&run, &profile);
+            assert_whole(&profile);
         }
     }
 }
@@ -262,7 +222,7 @@ fn a_variable_grows_in_each_phase_by_what_happened_there() {
     let mpi = OPENMPI_SPC;
     let settings = [("GYAN_ENABLE", "spc"), ("GYAN_BUDGET", "none")];
     let run = Profiled::preloaded(mpi, 3, &mpi.with_header("phases"), &[], &settings);
-    assert_phases(&run, "spc");
+    assert_phases(&run);
     let pairs = [
         ("runtime_spc_OMPI_SPC_RECV", "MPI_Recv"),
         ("runtime_spc_OMPI_SPC_SENDRECV", "MPI_Sendrecv"),
@@ -297,14 +257,13 @@ fn odd_phases_do_no_harm() {
             assert_eq!(run.outcome.stdout, "received 411\n", "{mpi:?}");
             let profile = &run.profiles()[0];
             assert_eq!(counts(profile)["MPI_Recv"], 411, "{mpi:?}");
-            assert_whole(profile, &format!("{mpi:?} {settings:?}"));
+            assert_whole(profile);
             let names: Vec<&str> = profile.phases.iter().map(|phase| phase.name.as_str()).collect();
             // 64 names, one for time outside all phases, and one for the rest.
             assert!(names.len() <= 66, "{}: {names:?}", names.len());
             assert_eq!(names.iter().filter(|name| **name == "more phases").count(), 1, "{names:?}");
             assert!(names.contains(&"détour ∑"), "{names:?}");
-            let outer = profile.phases.iter().find(|phase| phase.name == "outer").unwrap();
-            assert_eq!(outer.calls[0].count, 1, "{mpi:?} {outer:?}");
+            assert_eq!(phase(profile, "outer").calls[0].count, 1);
             // Names of 4 KiB do not make a profile of megabytes.
             let size = fs::metadata(run.directory.join("rank-000000.json")).unwrap().len();
             assert!(size < 1 << 20, "{size} bytes");
@@ -333,14 +292,11 @@ fn a_profile_is_there_while_the_program_runs_and_the_final_one_replaces_it() {
 #[test]
 fn what_a_program_asked_for_is_left_when_it_is_killed() {
     // Without a launcher, which would see to other processes first.
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let here = TempDir::new().unwrap();
-        let mut words = mpi.alone(&mpi.program("flush"));
-        words.push("die".into());
-        let outcome = run(command(&words)
-            .current_dir(&here)
-            .env("LD_PRELOAD", libgyan())
-            .env("GYAN_OUTPUT", here.path().join("out")));
+        let mut command = command(&mpi.alone(&mpi.program("flush")));
+        command.arg("die").current_dir(&here).env("LD_PRELOAD", libgyan());
+        let outcome = run(command.env("GYAN_OUTPUT", "out"));
         assert_eq!(outcome.code, 137, "{mpi:?} {}", outcome.stderr);
         let profiles = crate::common::profiles(&here.path().join("out"), 1);
         assert_eq!(profiles[0].end.how, Ending::Running, "{mpi:?}");
@@ -353,15 +309,12 @@ fn phases_begin_and_end_while_eight_threads_call() {
     for mpi in MPIS {
         let program = mpi.with_header("threads_phases");
         for settings in [&[][..], &[("GYAN_BUDGET", "none")][..]] {
-            let run = Profiled::preloaded(mpi, 2, &program, &[], settings);
-            let what = format!("{mpi:?} {settings:?}");
-            assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
+            let run = Profiled::preloaded(mpi, 2, &program, &[], settings).succeeded();
             for profile in run.profiles() {
-                assert_eq!(counts(&profile)["MPI_Recv"], 188_100, "{what}");
-                assert_whole(&profile, &what);
+                assert_eq!(counts(&profile)["MPI_Recv"], 188_100);
+                assert_whole(&profile);
                 for name in ["round", "round/inner"] {
-                    let phase = profile.phases.iter().find(|phase| phase.name == name).unwrap();
-                    assert_eq!(phase.entries, 50, "{what} {name}");
+                    assert_eq!(phase(&profile, name).entries, 50, "{name}");
                 }
             }
         }

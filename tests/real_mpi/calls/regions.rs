@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gyan_results::RankProfile;
-use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, OPENMPI, Outcome, gyan, profiles, python_with, run, target, truth};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, phase, python_with, run, target};
 
 /// How far the two clocks may be apart, for each time that a region begins.
 const CLOCKS_APART_US: f64 = 5.0;
@@ -115,21 +114,18 @@ impl Library {
         }
     }
 
-    /// A run of the program in `here`, by `gyan run` with these options.
-    fn run(&self, mpi: Mpi, here: &Path, options: &[&str], arguments: &[&str]) -> Outcome {
-        let mut command = gyan();
-        command.args(["run", "--no-report", "-o", "profile"]).args(options).arg("--");
-        command.args(mpi.mpirun(2)).arg(self.program(mpi)).args(arguments).current_dir(here);
-        let outcome = run(&mut command);
-        assert_eq!(outcome.code, 0, "{mpi:?} {} {}", self.name, outcome.stderr);
-        outcome
+    /// A run of the program by `gyan run` with these options.
+    fn run(&self, mpi: Mpi, options: &[&str], arguments: &[&str]) -> Profiled {
+        let words = mpi.launch_file(2, &self.program(mpi), arguments);
+        let options = [&["--no-report"], options].concat();
+        Profiled::by_command(&options, 2, &words, &[]).succeeded()
     }
 }
 
 /// What the program wrote of each phase, by the word for it.
-fn expected(here: &Path, rank: u32) -> BTreeMap<String, BTreeMap<String, f64>> {
+fn expected(run: &Profiled, rank: u32) -> BTreeMap<String, BTreeMap<String, f64>> {
     let mut phases: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-    for words in truth(here, rank) {
+    for words in run.truth(rank) {
         let at = words.iter().position(|word| word.parse::<f64>().is_ok()).unwrap();
         let phase = phases.entry(words[at + 1..].join(" ")).or_default();
         *phase.entry(words[..at].join(" ")).or_default() += words[at].parse::<f64>().unwrap();
@@ -137,93 +133,76 @@ fn expected(here: &Path, rank: u32) -> BTreeMap<String, BTreeMap<String, f64>> {
     phases
 }
 
-fn assert_phases(profile: &RankProfile, here: &Path, what: &str) {
-    let what = format!("{what}, rank {}", profile.rank);
-    let expected = expected(here, profile.rank);
+fn assert_phases(run: &Profiled, profile: &RankProfile) {
+    let expected = expected(run, profile.rank);
     let names: Vec<&str> = profile.phases.iter().map(|phase| phase.name.as_str()).collect();
-    assert_eq!(names, ["", "solve", "solve/exchange"], "{what}");
+    assert_eq!(names, ["", "solve", "solve/exchange"]);
     for phase in &profile.phases {
         let of = &expected[&phase.name];
         let received = phase.calls.iter().find(|call| call.name == "MPI_Recv");
         let received = received.map(|call| call.count as f64);
-        assert_eq!(received, of.get("call MPI_Recv").copied(), "{what}: {phase:?}");
+        assert_eq!(received, of.get("call MPI_Recv").copied(), "{phase:?}");
         if let Some(entries) = of.get("entries") {
-            assert_eq!(Some(phase.entries as f64), Some(*entries), "{what}: {phase:?}");
+            assert_eq!(Some(phase.entries as f64), Some(*entries), "{phase:?}");
             let time = phase.time_s * 1e6;
             let apart = CLOCKS_APART_US * entries;
-            assert!(time >= of["least"] - apart, "{what}: {of:?} {phase:?}");
-            assert!(time <= of["most"] + apart, "{what}: {of:?} {phase:?}");
+            assert!(time >= of["least"] - apart, "{of:?} {phase:?}");
+            assert!(time <= of["most"] + apart, "{of:?} {phase:?}");
         }
     }
 }
 
-/// With each of these MPIs; without `--phases` nothing is a phase.
-fn regions_are_phases(library: Option<&Library>, mpis: &[Mpi]) {
-    let Some(library) = library else { return };
-    for &mpi in mpis {
-        let what = format!("{mpi:?} {}", library.name);
-        let here = TempDir::new().unwrap();
-        let asked = library.run(mpi, here.path(), &["--phases", library.name], &[]);
-        for profile in profiles(&here.path().join("profile"), 2) {
-            assert_phases(&profile, here.path(), &what);
-        }
-        let without = TempDir::new().unwrap();
-        let unasked = library.run(mpi, without.path(), &[], &[]);
-        assert_eq!(asked.stdout_of_ranks(), unasked.stdout_of_ranks(), "{what}");
-        // What the library itself saw.
-        let all = (library.name == "caliper").then_some("caliper: 45 regions, 0 wrong, 0 open");
-        for said in all {
-            assert_eq!(asked.stdout.matches(said).count(), 2, "{what}: {}", asked.stdout);
-        }
-        for profile in profiles(&without.path().join("profile"), 2) {
-            assert!(profile.phases.is_empty(), "{what}: {:?}", profile.phases);
-        }
-    }
+/// Without `--phases` nothing is a phase. How a library tells of regions does not depend on the MPI. Returns the run that asked.
+fn regions_are_phases(library: Option<&Library>, mpi: Mpi) -> Option<Profiled> {
+    let library = library?;
+    let asked = library.run(mpi, &["--phases", library.name], &[]);
+    asked.profiles().iter().for_each(|profile| assert_phases(&asked, profile));
+    let unasked = library.run(mpi, &[], &[]);
+    assert_eq!(asked.outcome.stdout_of_ranks(), unasked.outcome.stdout_of_ranks());
+    assert!(unasked.profiles().iter().all(|profile| profile.phases.is_empty()));
+    Some(asked)
 }
 
 #[test]
 fn regions_of_kokkos_are_phases() {
-    regions_are_phases(kokkos().as_ref(), &MPIS);
+    _ = regions_are_phases(kokkos().as_ref(), OPENMPI);
 }
 
 #[test]
 fn ranges_of_nvtx_are_phases_in_each_way_to_name_them() {
-    regions_are_phases(nvtx().as_ref(), &MPIS);
+    _ = regions_are_phases(nvtx().as_ref(), MPICH);
 }
 
 #[test]
 fn tasks_of_itt_are_phases() {
-    regions_are_phases(itt().as_ref(), &MPIS);
+    _ = regions_are_phases(itt().as_ref(), MPICH);
 }
 
 #[test]
 fn regions_of_caliper_are_phases_in_each_way_to_name_them() {
-    for mpi in MPIS {
-        regions_are_phases(Some(&caliper(mpi)), &[mpi]);
-    }
+    let run = regions_are_phases(Some(&caliper(MPICH)), MPICH).unwrap();
+    // What the library itself saw on each rank.
+    let said = &run.outcome.stdout;
+    assert_eq!(said.matches("caliper: 45 regions, 0 wrong, 0 open").count(), 2, "{said}");
 }
 
 #[test]
 fn stages_of_petsc_are_phases() {
-    regions_are_phases(petsc().as_ref(), &[OPENMPI]);
+    _ = regions_are_phases(petsc().as_ref(), OPENMPI);
 }
 
 #[test]
 fn regions_that_begin_too_often_are_left_out_and_the_profile_says_so() {
     let Some(library) = nvtx() else { return };
-    for mpi in MPIS {
-        for (budget, is_limited) in [("0.5%", true), ("none", false)] {
-            let here = TempDir::new().unwrap();
-            let options = ["--phases", "nvtx", "--budget", budget];
-            library.run(mpi, here.path(), &options, &["often"]);
-            for profile in profiles(&here.path().join("profile"), 2) {
-                let solve = profile.phases.iter().find(|phase| phase.name == "solve").unwrap();
-                let said = "regions \"solve\" began too often for the budget";
-                let is_said = profile.warnings.iter().any(|warning| warning.starts_with(said));
-                assert_eq!(is_said, is_limited, "{mpi:?} {budget}: {:?}", profile.warnings);
-                assert_eq!(solve.entries < 100_003, is_limited, "{mpi:?} {budget}: {solve:?}");
-                assert!((3..=100_003).contains(&solve.entries), "{mpi:?} {budget}: {solve:?}");
-            }
+    for (budget, is_limited) in [("0.5%", true), ("none", false)] {
+        let run = library.run(MPICH, &["--phases", "nvtx", "--budget", budget], &["often"]);
+        for profile in run.profiles() {
+            let solve = phase(&profile, "solve");
+            let said = "regions \"solve\" began too often for the budget";
+            let is_said = profile.warnings.iter().any(|warning| warning.starts_with(said));
+            assert_eq!(is_said, is_limited, "{:?}", profile.warnings);
+            assert_eq!(solve.entries < 100_003, is_limited, "{solve:?}");
+            assert!((3..=100_003).contains(&solve.entries), "{solve:?}");
         }
     }
 }

@@ -9,17 +9,14 @@ use gyan_results::{RankProfile, SiteStack};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{BED, MPIS, Mpi, Profiled, gyan, quiet, root, target};
+use crate::common::{MPIS, Mpi, Profiled, gyan, quiet, report, root, target};
+use crate::matrix;
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 const FLAGS: [&str; 3] = ["-O2", "-g", "-fomit-frame-pointer"];
 
-fn by_name(name: &str) -> Mpi {
-    BED.into_iter().find(|mpi| mpi.name == name).unwrap()
-}
-
 pub(super) fn four() -> [Mpi; 4] {
-    ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name)
+    ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(Mpi::named)
 }
 
 /// The program and its library, compiled with more flags; once, since tests run beside each other.
@@ -46,12 +43,8 @@ fn compiled_anew(mpi: Mpi, flags: &[&str], key: &str) -> PathBuf {
 /// The line of the program that has this comment.
 fn line(source: &str, comment: &str) -> u64 {
     let text = fs::read_to_string(root().join("tests/programs").join(source)).unwrap();
-    let found: Vec<usize> = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.contains(comment))
-        .map(|(at, _)| at)
-        .collect();
+    let lines = text.lines().enumerate().filter(|(_, line)| line.contains(comment));
+    let found: Vec<usize> = lines.map(|(at, _)| at).collect();
     let [at] = found.as_slice() else { panic!("{comment}: {found:?}") };
     *at as u64 + 1
 }
@@ -78,12 +71,8 @@ fn found(rows: &[Value]) -> Vec<(String, u64, String, u64)> {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let calls = row["calls"].as_f64().unwrap() as u64;
-            (
-                text(&row["function"]),
-                caller["line"].as_u64().unwrap_or(0),
-                text(&caller["function"]),
-                calls,
-            )
+            let line = caller["line"].as_u64().unwrap_or(0);
+            (text(&row["function"]), line, text(&caller["function"]), calls)
         })
         .collect();
     found.sort();
@@ -107,11 +96,8 @@ fn add_up(profile: &RankProfile, what: &str) {
         let expected = call.time_s.unwrap();
         assert!((time - expected).abs() <= 1e-9 * expected.max(1e-9), "{expected} {what}");
         if let Some(bytes) = call.bytes {
-            assert_eq!(
-                of_call.iter().map(|site| site.bytes.unwrap()).sum::<u64>(),
-                bytes,
-                "{what}"
-            );
+            let of_sites: u64 = of_call.iter().map(|site| site.bytes.unwrap()).sum();
+            assert_eq!(of_sites, bytes, "{what}");
         }
         for site in of_call {
             assert!(site.timed <= site.calls, "{what}");
@@ -216,21 +202,16 @@ fn a_call_in_a_library_is_named_by_what_the_library_offers() {
             assert_eq!(row["caller"]["function"], "library_sum", "{row}");
             assert_eq!(row["object"], "libwrapper.so", "{row}");
         }
-        let report = report(&run.directory);
+        let report = report(&run.directory, &["--sites"]).stdout;
         assert!(report.contains("library_sum in libwrapper.so"), "{report}");
         assert!(report.lines().all(|line| line.chars().count() <= 100), "{report}");
         assert!(!report.contains("libwrapper.so+0x"), "{report}");
     }
 }
 
-fn report(directory: &Path) -> String {
-    let outcome = quiet(gyan().args(["report", "--sites"]).arg(directory));
-    outcome.stdout
-}
-
 #[test]
 fn sites_of_calls_of_which_some_are_timed_add_up_to_their_functions() {
-    for mpi in four() {
+    for mpi in MPIS {
         for arguments in [&["pingpong", "1"][..], &["receive", "1"], &["receive", "1", "multiple"]]
         {
             let program = mpi.compiled("bench_calls", &["-g"]);
@@ -252,7 +233,7 @@ fn sites_of_calls_of_which_some_are_timed_add_up_to_their_functions() {
 #[test]
 fn calls_in_fortran_belong_to_the_statement() {
     for source in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
-        for mpi in ["openmpi4", "mpich4"].map(by_name) {
+        for mpi in ["openmpi4", "mpich4"].map(Mpi::named) {
             let program = mpi.fortran_program(source, &["-g"]);
             let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]).succeeded();
             for profile in run.profiles() {
@@ -293,7 +274,7 @@ fn calls_in_fortran_belong_to_the_statement() {
 #[test]
 fn calls_of_python_belong_to_the_line_that_the_program_says() {
     let script = root().join("tests/programs/lines.py");
-    for mpi in four() {
+    for mpi in matrix::two_with_python() {
         let words = ["-u", script.to_str().unwrap()];
         let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT])
             .succeeded();
@@ -314,7 +295,7 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
             .collect();
         found.sort();
         assert_eq!(found, told, "{mpi:?}");
-        assert!(report(&run.directory).contains(" (step)"), "{mpi:?}");
+        assert!(report(&run.directory, &["--sites"]).stdout.contains(" (step)"), "{mpi:?}");
         // As a tree it is the program's, without the interpreter.
         let stacks = collapsed(&run.directory);
         let told_step = told.iter().find_map(|told| told.strip_suffix(" step")).unwrap();
@@ -329,7 +310,7 @@ fn calls_of_python_belong_to_the_line_that_the_program_says() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
-    for mpi in four() {
+    for mpi in MPIS {
         let run =
             Profiled::preloaded(mpi, 2, &compiled(mpi, &FLAGS), &["made"], &[NO_LIMIT]).succeeded();
         let rows = rows(&run.directory);
@@ -342,7 +323,10 @@ fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
         assert_eq!(maker, (&"compute".into(), &"/somewhere/model.py".into()), "{mpi:?}");
         assert_eq!(row["calls"], 12.0, "{mpi:?}");
         assert_eq!(row["caller"]["function"], "library_barrier", "{mpi:?}");
-        assert!(report(&run.directory).contains("model.py (compute)"), "{mpi:?}");
+        assert!(
+            report(&run.directory, &["--sites"]).stdout.contains("model.py (compute)"),
+            "{mpi:?}"
+        );
     }
 }
 
@@ -351,12 +335,9 @@ fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
     let mpi = four()[0];
     let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]).succeeded();
     // All of them: which take the most time depends on the machine.
-    let all = crate::common::report(&run.directory, &["--sites", "--all"]);
-    let report = all.stdout;
-    assert!(
-        report.lines().any(|line| line.contains(" messages") && line.contains("+0x")),
-        "{report}"
-    );
+    let report = report(&run.directory, &["--sites", "--all"]).stdout;
+    let is_named = |line: &str| line.contains(" messages") && line.contains("+0x");
+    assert!(report.lines().any(is_named), "{report}");
     // Where its lines are broken depends on the length of the program's path.
     let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(words.matches("compile with -g").count(), 1, "{report}");
@@ -367,7 +348,7 @@ fn sites_can_be_left_out() {
     let mpi = four()[0];
     let run = Profiled::run(mpi, 2, &["halo_exchange", "100", "50"], &[("GYAN_SITES", "off")]);
     assert!(run.profiles().iter().all(|profile| profile.sites.is_none()));
-    let outcome = crate::common::report(&run.directory, &["--sites"]);
+    let outcome = report(&run.directory, &["--sites"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("no call sites are known"), "{}", outcome.stderr);
 }
@@ -387,7 +368,7 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         }
         let line = line("halo_exchange.c", "MPI_Waitall(");
         let place = format!("halo_exchange.c:{line} (main)");
-        let report = report(&run.directory);
+        let report = report(&run.directory, &["--sites"]).stdout;
         // Where the table would be too wide, the place has a line of its own.
         let rows = report.lines().skip_while(|line| !line.starts_with("FUNCTION"));
         let first: Vec<&str> = rows.skip(1).take(2).collect();

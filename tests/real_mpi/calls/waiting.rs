@@ -218,7 +218,7 @@ const LATE_TO_START: [LateRank; 7] = [
 ];
 
 /// Seconds that ranks wait at least: with two of the nonblocking ones they work for 10 of the 50 ms.
-const INJECTED_S: f64 = 0.75;
+const INJECTED_S: f64 = 0.375;
 
 /// The pattern, the function, and who is late.
 type LateRank = (&'static str, &'static str, [u32; 2]);
@@ -302,7 +302,7 @@ fn ranks_whose_clocks_differ_by_hours_are_compared() {
     if !can.is_ok_and(|status| status.success()) {
         return;
     }
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = mpi.program("rooted");
         let text = program.display().to_string();
         let mut second = vec![":", "-n", "1"];
@@ -327,7 +327,7 @@ fn fortran_and_python_are_seen_too() {
         }
     }
     let program = root().join("tests/programs/delays.py").display().to_string();
-    for mpi in matrix::with(Column::Mpi4py) {
+    for mpi in matrix::two_with_python() {
         let python = Path::new("python-mpi4py");
         check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &NOTHING_ELSE), "mpi4py");
     }

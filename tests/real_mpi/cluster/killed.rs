@@ -7,9 +7,10 @@ use std::process::{Child, Command, Stdio};
 
 use wait_timeout::ChildExt;
 
-use super::{Cluster, TWO, fresh, launched, mpi, plugin, succeed};
+use super::{Cluster, TWO, fresh, launched, plugin, succeed};
 use crate::cluster::Way;
-use crate::common::{comes_true, gyan, known_live, known_of_each, run};
+use crate::common::{Mpi, comes_true, known_live, known_of_each};
+use crate::survival::crashes::now_says;
 use crate::survival::live::says_killed;
 
 const RANKS: usize = 4;
@@ -23,7 +24,7 @@ struct Waiting {
 impl Waiting {
     /// Returns once the live files know all ranks.
     fn start(cluster: &Cluster, name: &str, of: &str, launcher: &str) -> Waiting {
-        Waiting::start_program(cluster, name, of, launcher, &mpi(of).program("waits"), "")
+        Waiting::start_program(cluster, name, of, launcher, &Mpi::named(of).program("waits"), "")
     }
 
     /// The same for a program with an argument.
@@ -35,7 +36,7 @@ impl Waiting {
         program: &Path,
         argument: &str,
     ) -> Waiting {
-        let (mpi, here) = (mpi(of), fresh(cluster, name));
+        let (mpi, here) = (Mpi::named(of), fresh(cluster, name));
         let launcher =
             format!("{launcher} env GYAN_OUTPUT={} GYAN_BUDGET=100%", here.join("out").display());
         let mut words = launched(Way::Preloaded, &launcher, program);
@@ -111,16 +112,12 @@ fn a_job_whose_launcher_is_killed_leaves_what_its_ranks_knew_on_all_hosts() {
 fn why_a_job_on_two_hosts_hangs_is_said() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
     for of in ["openmpi4", "mpich5"] {
-        let program = mpi(of).compiled("stuck", &["-g"]);
+        let program = Mpi::named(of).compiled("stuck", &["-g"]);
         let name = format!("stuck-{of}");
         let waiting = Waiting::start_program(&cluster, &name, of, "mpirun -n 4", &program, "cycle");
-        let mut said = String::new();
-        let is_said = comes_true(|| {
-            said = run(gyan().arg("now").arg(waiting.directory())).stdout;
-            said = said.split_whitespace().collect::<Vec<&str>>().join(" ");
-            said.contains("Deadlock: rank 0 waits in MPI_Recv at stuck.c:")
-        });
-        assert!(is_said && said.contains("; rank 1 waits in MPI_Recv at stuck.c:"), "{of}: {said}");
+        let first = "Deadlock: rank 0 waits in MPI_Recv at stuck.c:";
+        let second = "; rank 1 waits in MPI_Recv at stuck.c:";
+        now_says(&waiting.directory(), &[first, second]);
     }
 }
 
@@ -131,7 +128,7 @@ fn a_step_that_is_cancelled_leaves_what_its_ranks_knew_on_all_hosts() {
         return;
     }
     for of in ["openmpi4", "mpich5"] {
-        let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi(of)));
+        let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(Mpi::named(of)));
         let mut waiting = Waiting::start(&cluster, of, of, &srun);
         succeed(&mut cluster.on(1, &["sh", "-c", "scancel $(squeue -h -o %A)"]));
         waiting.launcher.wait().unwrap();

@@ -16,8 +16,8 @@ use gyan_results::{RankProfile, Took, TuneEnd, Tuning};
 pub(crate) use hosts::Cluster;
 
 use crate::common::{
-    BED, Mpi, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
-    run_directories, succeed, truth,
+    Mpi, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run, run_directories,
+    succeed, true_counts,
 };
 
 const TWO: [&str; 2] = ["node1", "node2"];
@@ -31,11 +31,6 @@ enum Way {
 }
 
 const WAYS: [Way; 3] = [Way::Before, Way::After, Way::Preloaded];
-
-/// An MPI of the test bed, with the compiler wrapper for its own binary interface.
-fn mpi(name: &str) -> Mpi {
-    *BED.iter().find(|mpi| mpi.name == name).unwrap()
-}
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -68,9 +63,7 @@ fn assert_job(here: &Path, directory: &Path, ranks: usize, hosts: &[&str]) -> Ve
     let profiles = profiles(directory, ranks);
     for profile in &profiles {
         assert_eq!(profile.job.id, profiles[0].job.id, "{}", directory.display());
-        let truth = truth(here, profile.rank);
-        let expected =
-            truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
+        let expected = true_counts(here, profile.rank);
         assert_eq!(receives(profile), expected, "rank {}", profile.rank);
     }
     let known: BTreeSet<&str> = profiles.iter().map(|profile| profile.host.as_str()).collect();
@@ -94,7 +87,7 @@ fn ran(cluster: &Cluster, here: &Path, mpi: Mpi, command: &[String], hosts: &[&s
 #[test]
 fn a_job_on_two_hosts_has_one_run_directory_and_each_run_its_own() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
-    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
         let command = |way| launched(way, "mpirun -n 4", &mpi.program("receives"));
         for way in [Way::Before, Way::After] {
             let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
@@ -138,7 +131,7 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
     if !cluster.has_slurm() {
         return;
     }
-    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
         let program = mpi.program("receives");
         let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi));
         for way in [Way::Before, Way::Preloaded] {
@@ -167,7 +160,7 @@ fn a_setting_is_tuned_on_two_hosts_in_an_allocation_of_slurm() {
     if !cluster.has_slurm() {
         return;
     }
-    let mpi = mpi("openmpi4");
+    let mpi = Mpi::named("openmpi4");
     let here = fresh(&cluster, "tuned");
     let gyan = gyan().get_program().display().to_string();
     let program = here.join("program");
@@ -193,7 +186,7 @@ fn a_setting_is_tuned_on_two_hosts_in_an_allocation_of_slurm() {
 fn two_programs_on_two_hosts_are_one_run_and_what_they_spawn_are_others() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
     // Those of Open MPI 4 cannot spawn on other hosts; Open MPI sets an id.
-    for mpi in ["mpich-pvars", "mpich5", "intelmpi"].map(mpi) {
+    for mpi in ["mpich-pvars", "mpich5", "intelmpi"].map(Mpi::named) {
         let here = fresh(&cluster, &format!("{}-two", mpi.name));
         let program = mpi.program("receives");
         let other = here.join("other");
@@ -221,7 +214,7 @@ fn hosts_may_have_long_names_and_share_the_first_part() {
     let long = format!("{}.example", "n".repeat(50));
     for names in [["node.rack1.example", "node.rack2.example"], [&long, "short"]] {
         let Some(cluster) = Cluster::of(&names) else { return };
-        for mpi in ["openmpi4", "mpich-pvars", "mpich5"].map(mpi) {
+        for mpi in ["openmpi4", "mpich-pvars", "mpich5"].map(Mpi::named) {
             for way in [Way::Before, Way::Preloaded] {
                 let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
                 let command = launched(way, "mpirun -n 4", &mpi.program("receives"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use gyan_results::{SUMMARY_FILE, read_summary};
 use wait_timeout::ChildExt;
 
-use super::{Cluster, fresh, mpi, succeed, words};
+use super::{Cluster, fresh, succeed, words};
 use crate::common::{Mpi, comes_true, libgyan, ranks_that_left};
 use crate::survival::reduce::check_against_files;
 
@@ -43,7 +43,7 @@ fn all_have_profiles(directory: &Path) -> bool {
 #[test]
 fn the_summary_of_ranks_on_several_hosts_is_the_one_that_the_files_give() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
-    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
         for follow in [true, false] {
             let what = format!("{}-{follow}", mpi.name);
             let here = fresh(&cluster, &what);
@@ -54,7 +54,7 @@ fn the_summary_of_ranks_on_several_hosts_is_the_one_that_the_files_give() {
             assert!(summary.reduced_in_mpi.is_some(), "{what}");
             assert_eq!(summary.hosts, HOSTS, "{what}");
             assert!(all_have_profiles(&directory), "{what}");
-            check_against_files(&directory, &what);
+            check_against_files(&directory);
         }
     }
 }
@@ -62,7 +62,7 @@ fn the_summary_of_ranks_on_several_hosts_is_the_one_that_the_files_give() {
 #[test]
 fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
-    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+    for mpi in ["openmpi4", "mpich5"].map(Mpi::named) {
         for (timeout, reduces) in [("60s", true), ("1s", false)] {
             // MPICH 5 crashes or hangs in the late ranks if the others left MPI while that communicator was
             // being created.
@@ -91,7 +91,7 @@ fn a_host_that_is_cut_off_while_others_reduce_costs_nobody_its_profile() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
     // Leaves time to cut the link between messages.
     cluster.does(&["delay", "500ms"]);
-    let (mpi, mut given_up) = (mpi("openmpi4"), 0);
+    let (mpi, mut given_up) = (Mpi::named("openmpi4"), 0);
     for cut_after in [0, 1500, 3000] {
         let what = format!("cut-{cut_after}");
         let here = fresh(&cluster, &what);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Cluster, WAYS, Way, assert_job, batch, fresh, launched, mpi, plugin, succeed};
+use super::{Cluster, WAYS, Way, assert_job, batch, fresh, launched, plugin, succeed};
 use crate::common::{Mpi, only_run_directory};
 use crate::tables::compare;
 
@@ -92,7 +92,7 @@ fn every_mpi_and_launcher_on_four_hosts() {
     for (name, title) in MPIS {
         write!(table, "| {title} |").unwrap();
         for (launcher, _) in LAUNCHERS {
-            let mpi = mpi(name);
+            let mpi = Mpi::named(name);
             let note = note(mpi, launcher);
             let fails = note.is_some_and(|(fails, _)| fails);
             if !fails {

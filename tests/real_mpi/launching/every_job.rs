@@ -10,7 +10,6 @@ use std::thread;
 use gyan_results::{Diagnosis, JobRecord, RECORD_BYTES, Verdict};
 use tempfile::TempDir;
 
-use super::launchers::mpi;
 use super::slurm::Slurm;
 use crate::common::{
     Mpi, Outcome, comes_true, command, gyan, keepers_of, libgyan, root, run, run_within, succeed,
@@ -169,7 +168,7 @@ fn job(slurm: &Slurm, mpi: Mpi, words: &[&str], settings: &[(&str, &str)]) -> Ou
 
 /// Runs `number` jobs, four at a time, and looks at what they print and leave in the spool.
 fn each_job_leaves_a_record(site: &Site, slurm: &Slurm, number: usize) {
-    let mpi = mpi("mpich4");
+    let mpi = Mpi::named("mpich4");
     let bare = PROGRAMS.map(|words| job(slurm, mpi, words, &[("GYAN", "off")]));
     assert_eq!(site.records().len(), 0);
     let next = AtomicUsize::new(0);
@@ -216,7 +215,7 @@ fn each_of_300_jobs_under_slurm_leaves_one_record() {
 fn doctor(site: &Site) -> (i32, Diagnosis) {
     let mut doctor = gyan();
     doctor.args(["doctor", "--json", "--site"]).arg(&site.settings);
-    let mpi = mpi("mpich4");
+    let mpi = Mpi::named("mpich4");
     doctor.arg("--").args(mpi.mpirun(2)).arg(mpi.program("exit_code"));
     doctor.env("GYAN_LIBRARY", &site.library).current_dir(site.directory.path());
     let outcome = run_within(&mut doctor, std::time::Duration::from_secs(600));
@@ -265,7 +264,7 @@ fn the_doctor_shows_that_a_site_works_and_what_is_in_the_way() {
 }
 
 #[test]
-fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
+fn the_plugin_of_slurm_loads_gyan_into_tasks_as_it_is_told_and_leaves_others_alone() {
     let site = Site::new();
     let slurm = Slurm::start_with(&site.with_plugin(""));
     each_job_leaves_a_record(&site, &slurm, 6);
@@ -281,16 +280,10 @@ fn the_plugin_of_slurm_loads_gyan_into_tasks_and_leaves_others_alone() {
     let orted = site.file("orted").display().to_string();
     fs::copy("/bin/sh", &orted).unwrap();
     assert_eq!(shown(&slurm, &[&orted, "-c", SHOW], &[]), "|");
-}
-
-#[test]
-fn the_plugin_of_slurm_can_be_for_one_partition_or_for_who_asks() {
-    let site = Site::new();
-    let slurm = Slurm::start_with(&site.with_plugin("default=off unknown=word"));
-    let task = ["sh", "-c", SHOW];
+    // Or it is for who asks, or for a partition: Slurm looks at the line for each step.
+    site.with_plugin("default=off unknown=word");
     assert_eq!(shown(&slurm, &task, &[]), "|");
     assert_eq!(shown(&slurm, &[&["--gyan=on"], &task[..]].concat(), &[]), site.loaded());
-    // Slurm looks at the line for each step.
     site.with_plugin("partitions=short,all");
     assert_eq!(shown(&slurm, &task, &[]), site.loaded());
     site.with_plugin("partitions=small,al");

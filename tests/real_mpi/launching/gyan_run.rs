@@ -1,13 +1,13 @@
 //! `gyan run`, starting the launcher and started by it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
 
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Outcome, bag_of, gyan, only_run_directory, profiles, run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, bag_of, gyan, only_run_directory, only_warning,
+    profiles, run, succeed,
 };
 
 /// `gyan run <options> -- mpirun -n <ranks> <program>`
@@ -94,11 +94,7 @@ fn a_run_that_is_killed_keeps_the_name_that_it_began_with() {
 }
 
 #[test]
-fn the_exit_code_is_the_programs() {
-    for mpi in MPIS {
-        let here = TempDir::new().unwrap();
-        assert_eq!(gyan_run(mpi, &here, &[], 1, &["exit_code", "9"]).code, 9, "{mpi:?}");
-    }
+fn a_program_that_a_signal_ends_has_the_exit_code_of_a_shell() {
     let here = TempDir::new().unwrap();
     let mut command = gyan();
     command.args(["run", "--", "sh", "-c", "kill -TERM $$"]).current_dir(&here);
@@ -108,67 +104,41 @@ fn the_exit_code_is_the_programs() {
 }
 
 #[test]
-fn after_the_launcher_it_becomes_the_rank() {
-    for mpi in MPIS {
-        let here = TempDir::new().unwrap();
-        let mut words: Vec<OsString> = mpi.mpirun(2).into_iter().map(Into::into).collect();
-        words.push(gyan().get_program().to_owned());
-        words.extend(["run", "-o", "profile"].map(OsString::from));
-        words.push(mpi.program("exit_code").into());
-        let outcome = run(crate::common::command(&words).current_dir(&here));
-        assert_eq!(outcome.code, 0, "{mpi:?}");
-        assert_eq!(outcome.stdout_of_ranks(), bag_of("out\nout\n"), "{mpi:?}");
-        assert_eq!(outcome.notices().len(), 1, "{}", outcome.stderr);
-        profiles(&here.path().join("profile"), 2);
-    }
-}
-
-#[test]
 fn options_reach_the_ranks() {
     for mpi in MPIS {
-        let here = TempDir::new().unwrap();
-        let options = ["-o", "out", "--no-report", "--pvars", "nothing_of_this_name"];
-        let outcome = gyan_run(mpi, &here, &options, 2, &["exit_code"]);
-        assert_eq!(outcome.code, 0);
-        for profile in profiles(&here.path().join("out"), 2) {
+        let options = ["--no-report", "--pvars", "nothing_of_this_name"];
+        let words = mpi.launch(2, "exit_code", &[]);
+        let run = Profiled::by_command(&options, 2, &words, &[]).succeeded();
+        for profile in run.profiles() {
             assert!(profile.pvars.is_empty());
-            // A busy machine can add others.
-            let is_named = |warning: &String| warning.contains("nothing_of_this_name");
-            assert!(profile.warnings.iter().any(is_named), "{mpi:?} {:?}", profile.warnings);
+            only_warning(&profile, "nothing_of_this_name");
         }
-        assert!(!outcome.stderr.contains("Coverage"), "{}", outcome.stderr);
+        assert!(!run.outcome.stderr.contains("Coverage"));
     }
 }
 
 #[test]
-fn what_is_sampled_and_what_it_may_cost_reaches_the_program() {
-    let here = TempDir::new().unwrap();
-    let mut command = gyan();
-    command.current_dir(&here).args(["run", "--no-report", "--budget", "1%", "--series", "100ms"]);
-    command.args(["--sample", "posted*,unexpected*", "--sample", "other", "--", "env"]);
-    let outcome = succeed(&mut command);
-    let set: Vec<&str> = outcome.stdout.lines().collect();
-    for expected in ["GYAN_BUDGET=1%", "GYAN_SERIES=100ms", "GYAN_SAMPLE=posted*,unexpected*,other"]
-    {
-        assert!(set.contains(&expected), "{expected}: {}", outcome.stdout);
-    }
-}
-
-#[test]
-fn what_is_watched_and_who_tells_of_messages_reaches_the_program() {
-    for (events, expected) in [
-        (&["--events"][..], &["GYAN_EVENTS=all"][..]),
-        (&["--events=peruse", "--watch", "umq>5"], &["GYAN_EVENTS=peruse", "GYAN_WATCH=umq>5"]),
-        (&[], &[]),
+fn what_is_sampled_watched_and_listened_to_and_what_it_may_cost_reaches_the_program() {
+    let sampled = "--budget 1% --series 100ms --sample posted*,unexpected* --sample other";
+    for (options, expected) in [
+        (
+            sampled,
+            &["GYAN_BUDGET=1%", "GYAN_SAMPLE=posted*,unexpected*,other", "GYAN_SERIES=100ms"][..],
+        ),
+        ("--events", &["GYAN_EVENTS=all"]),
+        ("--events=peruse --watch umq>5", &["GYAN_EVENTS=peruse", "GYAN_WATCH=umq>5"]),
+        ("", &[]),
     ] {
         let here = TempDir::new().unwrap();
         let mut command = gyan();
-        command.current_dir(&here).args(["run", "--no-report"]).args(events).args(["--", "env"]);
-        let outcome = succeed(&mut command);
-        let set = outcome.stdout.lines();
-        let set = set
-            .filter(|line| ["GYAN_EVENTS", "GYAN_WATCH"].iter().any(|name| line.starts_with(name)));
-        let mut set: Vec<&str> = set.collect();
+        command.current_dir(&here).args(["run", "--no-report"]).args(options.split_whitespace());
+        let outcome = succeed(command.args(["--", "env"]));
+        let names = ["BUDGET", "EVENTS", "SAMPLE", "SERIES", "WATCH"];
+        let is_one = |line: &&str| {
+            line.strip_prefix("GYAN_")
+                .is_some_and(|rest| names.iter().any(|of| rest.starts_with(of)))
+        };
+        let mut set: Vec<&str> = outcome.stdout.lines().filter(is_one).collect();
         set.sort_unstable();
         assert_eq!(set, expected);
     }
@@ -210,13 +180,9 @@ fn wrong_usage_is_one_line_and_code_2() {
 #[test]
 fn each_rank_of_an_mpmd_job_has_its_profile() {
     for mpi in MPIS {
-        let here = TempDir::new().unwrap();
-        let mut command = gyan();
-        command.current_dir(&here).args(["run", "-o", "out", "--"]).args(mpi.mpirun(1));
-        command.arg(mpi.program("exit_code")).args([":", "-n", "2"]).arg(mpi.program("exit_code"));
-        let outcome = run(&mut command);
-        assert_eq!(outcome.code, 0, "{mpi:?} {}", outcome.stderr);
-        profiles(&here.path().join("out"), 3);
+        let other = mpi.program("exit_code").display().to_string();
+        let words = mpi.launch(1, "exit_code", &[":", "-n", "2", &other]);
+        Profiled::by_command(&[], 3, &words, &[]).succeeded().profiles();
     }
 }
 

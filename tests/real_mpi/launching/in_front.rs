@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use gyan_results::{Diagnosis, RankProfile, Verdict};
+use gyan_results::{RankProfile, Verdict};
 use tempfile::TempDir;
 
-use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, root, run, succeed,
-};
-use crate::matrix::{self, Column};
+use crate::common::{MPIS, Mpi, Profiled, command, counts, gyan, libgyan, root, run};
+use crate::matrix;
+use crate::variables::doctor::{obstacle, of_program, says};
 
 const RANKS: usize = 2;
 
 struct Seen {
-    outcome: Outcome,
+    run: Profiled,
     profiles: Vec<RankProfile>,
     report: String,
     summary: String,
@@ -21,23 +20,11 @@ struct Seen {
 
 /// Runs a program whose ranks have these libraries preloaded, and reports.
 fn seen(mpi: Mpi, program: &[&str], preload: &[&Path]) -> Seen {
-    let here = TempDir::new().unwrap();
-    let mut words = mpi.mpirun(RANKS);
-    // Only for the ranks: a tool that is linked with an MPI must not be in other processes.
-    words.extend(["env".to_owned(), format!("LD_PRELOAD={}", preloaded(preload))]);
-    words.extend(program.iter().map(|word| (*word).to_owned()));
-    let place = here.path().join("out");
-    let outcome = run(command(&words)
-        .current_dir(&here)
-        .env("GYAN_NOTICES", "warnings")
-        .env("GYAN_OUTPUT", &place));
-    assert_eq!(outcome.code, 0, "{mpi:?} {program:?} {}", outcome.stderr);
-    let profiles = profiles(&place, RANKS);
-    let report = |arguments: &[&str]| {
-        let report = succeed(gyan().arg("report").args(arguments).arg(&place));
-        report.stdout
-    };
-    Seen { outcome, profiles, report: report(&[]), summary: report(&["--format", "json"]) }
+    let settings = [("GYAN_NOTICES", "warnings")];
+    let run = Profiled::with_libraries(mpi, RANKS, preload, program, &settings).succeeded();
+    let report = |options: &[&str]| crate::common::report(&run.directory, options).stdout;
+    let (shown, summary) = (report(&[]), report(&["--format", "json"]));
+    Seen { profiles: run.profiles(), report: shown, summary, run }
 }
 
 fn preloaded(libraries: &[&Path]) -> String {
@@ -65,7 +52,7 @@ impl Seen {
         assert!(warning.is_some() && warning < calls, "{what}\n{}", self.report);
         assert!(!self.report.contains(" of the run is in MPI"), "{what}\n{}", self.report);
         assert!(self.summary.contains("comes before libgyan.so"), "{what}");
-        let [notice] = self.notices()[..] else { panic!("{what}: {}", self.outcome.stderr) };
+        let [notice] = self.notices()[..] else { panic!("{what}: {}", self.run.outcome.stderr) };
         assert!(notice.contains(parts[0]), "{what}: {notice}");
     }
 
@@ -75,11 +62,11 @@ impl Seen {
             assert!(profile.in_mpi.is_some(), "{what}");
         }
         assert!(self.report.contains(" of the run is in MPI"), "{what}\n{}", self.report);
-        assert!(self.notices().is_empty(), "{what}: {}", self.outcome.stderr);
+        assert!(self.notices().is_empty(), "{what}: {}", self.run.outcome.stderr);
     }
 
     fn notices(&self) -> Vec<&str> {
-        let lines = self.outcome.notices().into_iter();
+        let lines = self.run.outcome.notices().into_iter();
         lines.filter(|line| line.contains("comes before")).collect()
     }
 }
@@ -180,9 +167,7 @@ fn a_tool_for_c_keeps_nothing_from_gyan_of_a_program_in_fortran_and_one_for_fort
 #[test]
 fn a_tool_in_front_is_told_in_python() {
     let program = text(&root().join("tests/programs/receives.py"));
-    let with_python: Vec<Mpi> = matrix::with(Column::Mpi4py).collect();
-    assert!(!with_python.is_empty());
-    for mpi in with_python {
+    for mpi in matrix::two_with_python() {
         let tool = mpi.preloadable("tool", &[]);
         let seen = seen(mpi, &["python-mpi4py", &program, "mprobe"], &[&tool, &libgyan()]);
         seen.tells(&["comes before libgyan.so", "MPI_"], &format!("{mpi:?}"));
@@ -206,13 +191,8 @@ fn the_first_screen_of_a_run_tells_it_and_doctor_does_before_any_run() {
         assert!(warning.is_some() && warning < calls, "{mpi:?}\n{screen}");
         assert!(!screen.contains(" of the run is in MPI"), "{mpi:?}\n{screen}");
 
-        let outcome = run(gyan().args(["doctor", "--json", "--"]).args(&words).current_dir(&here));
-        assert_eq!(outcome.code, 1, "{mpi:?} {}", outcome.stderr);
-        let diagnosis: Diagnosis = serde_json::from_str(&outcome.stdout).unwrap();
-        let obstacles: Vec<_> = diagnosis.obstacles().collect();
-        let [order] = obstacles[..] else { panic!("{mpi:?}: {:?}", diagnosis.checks) };
-        assert!(order.finding.contains("comes before libgyan.so"), "{mpi:?}: {}", order.finding);
-        assert_eq!(order.remedy.as_deref(), Some("put libgyan.so first in LD_PRELOAD"));
+        let remedy = "; put libgyan.so first in LD_PRELOAD";
+        says(&obstacle(&words, &[]), &["comes before libgyan.so", remedy]);
     }
 }
 
@@ -233,28 +213,17 @@ fn an_mpi_library_that_is_preloaded_before_gyan_is_what_doctor_names() {
         for part in ["no profile was written", "gyan doctor -- COMMAND"] {
             assert!(outcome.stderr.contains(part), "{mpi:?} {}", outcome.stderr);
         }
-        let outcome = run(gyan().args(["doctor", "--json", "--"]).args(&words).current_dir(&here));
-        assert_eq!(outcome.code, 1, "{mpi:?} {}", outcome.stderr);
-        let diagnosis: Diagnosis = serde_json::from_str(&outcome.stdout).unwrap();
-        let obstacles: Vec<_> = diagnosis.obstacles().collect();
-        let [start] = obstacles[..] else { panic!("{mpi:?}: {:?}", diagnosis.checks) };
-        let expected = format!("{library} comes before libgyan.so");
-        assert!(start.finding.starts_with(&expected), "{mpi:?}: {}", start.finding);
+        says(&obstacle(&words, &[]), &[&format!(": {library} comes before libgyan.so")]);
     }
 }
 
 #[test]
 fn doctor_remarks_on_the_order_that_the_user_preloads_and_runs_with_gyan_first() {
     for mpi in MPIS {
-        let here = TempDir::new().unwrap();
-        let tool = mpi.preloadable("tool", &[]);
-        let mut words = mpi.mpirun(1);
-        words.extend([text(&mpi.program("exit_code")), "0".into()]);
-        let mut doctor = gyan();
-        doctor.args(["doctor", "--json", "--"]).args(&words).current_dir(&here);
-        let outcome = run(doctor.env("LD_PRELOAD", preloaded(&[&tool, &libgyan()])));
-        assert_eq!(outcome.code, 0, "{mpi:?} {}", outcome.stderr);
-        let diagnosis: Diagnosis = serde_json::from_str(&outcome.stdout).unwrap();
+        let order = preloaded(&[&mpi.preloadable("tool", &[]), &libgyan()]);
+        let words = mpi.launch(1, "exit_code", &[]);
+        let (code, diagnosis) = of_program(&words, &[("LD_PRELOAD", &order)]);
+        assert_eq!(code, 0, "{:?}", diagnosis.checks);
         let order = diagnosis.checks.iter().find(|check| check.what == "order").unwrap();
         assert_eq!(order.verdict, Verdict::Note, "{mpi:?}");
         assert!(order.finding.contains("before libgyan.so"), "{mpi:?}: {}", order.finding);

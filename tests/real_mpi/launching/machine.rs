@@ -10,8 +10,8 @@ use gyan_results::{
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, gyan, libgyan, lives, profiles,
-    reported_summary, run, succeed,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, libgyan, lives, profiles, reported_summary,
+    run, succeed,
 };
 
 /// Binds each rank to one of the processors in the first argument, in turn, and executes the other arguments.
@@ -47,8 +47,7 @@ fn resources(profile: &RankProfile) -> &Resources {
 }
 
 fn title(directory: &Path) -> String {
-    let outcome = succeed(gyan().arg("report").arg(directory));
-    outcome.stdout.lines().next().unwrap().to_owned()
+    crate::common::report(directory, &[]).stdout.lines().next().unwrap().to_owned()
 }
 
 #[test]
@@ -112,7 +111,7 @@ fn ranks_on_one_core_are_told_while_another_has_none() {
 
 #[test]
 fn the_host_is_in_the_profile_of_its_first_rank_unless_the_user_does_not_want_it() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let machines = |settings: &[(&str, &str)]| -> Vec<Option<Machine>> {
             let profiles = Profiled::run(mpi, 2, &["receives"], settings).profiles();
             assert!(profiles.iter().all(|profile| profile.resources.is_some()), "{mpi:?}");
@@ -224,39 +223,33 @@ fn threaded(mpi: Mpi, ranks: usize, program: &Path, arguments: &[&str]) -> Profi
 
 #[test]
 fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
-    for mpi in [OPENMPI, MPICH] {
-        for arguments in [&[][..], &["-fopenmp"]] {
-            let program = mpi.compiled("processors", arguments);
-            for (ranks, threads) in [(1, 1_u32), (1, 2), (2, 2)] {
-                let number = threads.to_string();
-                let profiled = threaded(mpi, ranks, &program, &[&number, "2"]);
-                let said = said(&profiled);
-                let expected = said.iter().sum::<f64>() / said.len() as f64;
-                let summary = reported_summary(&profiled.directory);
-                let used = summary.resources.as_ref().unwrap();
-                let found = used.processors_used.as_ref().unwrap().avg;
-                // The start and the end of MPI are in what gyan counts, but not in what the program does.
-                assert!((found - expected).abs() < 0.1 + 0.1 * expected, "{found} {expected}");
-                let busy = used.busy_threads.as_ref().unwrap();
-                assert_eq!((said.len(), busy.avg), (ranks, f64::from(threads)), "{mpi:?}");
-                let openmp = used.openmp.as_ref().map(|of| of.runtime.as_str());
-                let is_openmp = !arguments.is_empty();
-                assert!(
-                    !is_openmp || matches!(openmp, Some("libgomp" | "libomp")),
-                    "{mpi:?}: {openmp:?}"
-                );
-                let placement = &summary.placements[0];
-                let demand = ranks as u64 * u64::from(threads);
-                assert_eq!(placement.demand(), demand);
-                assert_eq!(placement.is_oversubscribed, demand > placement.processors);
-            }
+    for (mpi, arguments) in [(OPENMPI, &[][..]), (MPICH, &["-fopenmp"])] {
+        let program = mpi.compiled("processors", arguments);
+        for (ranks, threads) in [(1, 1_u32), (1, 2), (2, 2)] {
+            let profiled = threaded(mpi, ranks, &program, &[&threads.to_string(), "2"]);
+            let said = said(&profiled);
+            let expected = said.iter().sum::<f64>() / said.len() as f64;
+            let summary = reported_summary(&profiled.directory);
+            let used = summary.resources.as_ref().unwrap();
+            let found = used.processors_used.as_ref().unwrap().avg;
+            // The start and the end of MPI are in what gyan counts, but not in what the program does.
+            assert!((found - expected).abs() < 0.1 + 0.1 * expected, "{found} {expected}");
+            let busy = used.busy_threads.as_ref().unwrap();
+            assert_eq!((said.len(), busy.avg), (ranks, f64::from(threads)));
+            let openmp = used.openmp.as_ref().map(|of| of.runtime.as_str());
+            let is_known = matches!(openmp, Some("libgomp" | "libomp"));
+            assert!(arguments.is_empty() || is_known, "{openmp:?}");
+            let placement = &summary.placements[0];
+            let demand = ranks as u64 * u64::from(threads);
+            assert_eq!(placement.demand(), demand);
+            assert_eq!(placement.is_oversubscribed, demand > placement.processors);
         }
     }
 }
 
 #[test]
 fn openmp_threads_of_fortran_are_counted() {
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = mpi.fortran_program("processors.f90", &["-fopenmp"]);
         let profiled = threaded(mpi, 1, &program, &[]);
         let used = resources(&profiled.profiles()[0]).clone();
@@ -270,7 +263,7 @@ fn openmp_threads_of_fortran_are_counted() {
 #[test]
 fn threads_on_one_core_are_told_while_another_has_none() {
     let Some([first, _]) = two_processors() else { return };
-    for mpi in [OPENMPI, MPICH] {
+    for mpi in MPIS {
         let program = mpi.program("processors");
         let profiled = threaded(mpi, 1, &program, &["2", "1", &first.to_string()]);
         let summary = reported_summary(&profiled.directory);

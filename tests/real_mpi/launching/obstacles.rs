@@ -11,24 +11,16 @@ use tempfile::TempDir;
 
 use super::slurm::Slurm;
 use crate::common::{MPICH, OPENMPI, command, gyan, libgyan, run, succeed};
-use crate::variables::doctor::{obstacle, says};
+use crate::variables::doctor::{diagnosed, obstacle, only_one, says};
 
 /// `gyan doctor --json` as `command` runs it: the code, and what was found.
 fn diagnosis(command: &mut Command) -> (i32, Diagnosis) {
     let here = TempDir::new().unwrap();
-    let outcome = run(command.current_dir(&here));
-    let diagnosis = serde_json::from_str(&outcome.stdout);
-    (outcome.code, diagnosis.unwrap_or_else(|error| panic!("{error} {outcome:?}")))
+    diagnosed(command.current_dir(&here))
 }
 
-/// The one thing in the way, as "<what>: <finding>; <remedy>".
 fn only_obstacle(command: &mut Command) -> String {
-    let (code, diagnosis) = diagnosis(command);
-    let [only] = diagnosis.obstacles().collect::<Vec<_>>()[..] else {
-        panic!("{:?}", diagnosis.checks)
-    };
-    assert_eq!(code, 1);
-    format!("{}: {}; {}", only.what, only.finding, only.remedy.as_ref().unwrap())
+    only_one(&diagnosis(command))
 }
 
 fn doctor(words: &[String]) -> Vec<String> {
@@ -103,10 +95,9 @@ fn a_library_on_a_file_system_that_is_mounted_noexec_is_an_obstacle() {
         command
     };
     let found = only_obstacle(&mut with(doctor(&["/bin/true".into()])));
-    says(
-        &found,
-        &["libgyan.so: ", "is on a file system that is mounted noexec", "set GYAN_LIBRARY to it"],
-    );
+    let parts =
+        ["libgyan.so: ", "is on a file system that is mounted noexec", "set GYAN_LIBRARY to it"];
+    says(&found, &parts);
     // A program runs as without gyan, except for the loader's line.
     let preload = format!("LD_PRELOAD={}", library.display());
     let outcome = run(&mut with(["env", &preload, "sh", "-c", "exit 3"].map(str::to_owned).into()));
@@ -151,15 +142,8 @@ fn a_program_for_another_processor() {
     fs::write(&program, bytes).unwrap();
     run(Command::new("chmod").arg("755").arg(&program));
     let found = obstacle(&[text(&program)], &[]);
-    says(
-        &found,
-        &[
-            "program: ",
-            "/app is for ",
-            ", and libgyan.so for ",
-            "use the gyan that was built for it",
-        ],
-    );
+    let remedy = "use the gyan that was built for it";
+    says(&found, &["program: ", "/app is for ", ", and libgyan.so for ", remedy]);
 }
 
 #[test]
@@ -177,10 +161,8 @@ fn what_srun_does_not_export_is_reported_and_gyan_after_it_works() {
         };
         for option in ["--export=NONE", "--export=PATH,HOME"] {
             let found = only_obstacle(&mut of(&srun(option)));
-            says(
-                &found,
-                &["start: srun ", option, "keeps LD_PRELOAD from the ranks", "srun ... gyan run"],
-            );
+            let why = "keeps LD_PRELOAD from the ranks";
+            says(&found, &["start: srun ", option, why, "srun ... gyan run"]);
         }
         let found = only_obstacle(of(&srun("-Q")).env("SLURM_EXPORT_ENV", "NONE"));
         says(&found, &["SLURM_EXPORT_ENV=NONE (sbatch --export sets it for a job) keeps"]);
@@ -248,10 +230,8 @@ fn in_a_container_the_library_is_missing_until_it_is_brought_along() {
     };
     let text_of = only_obstacle(&mut found(&[]));
     let bind = format!("--bind {}", outside.path().display());
-    says(
-        &text_of,
-        &["start: no program in the container of ch-run loads libgyan.so", "harmless", &bind],
-    );
+    let what = "start: no program in the container of ch-run loads libgyan.so";
+    says(&text_of, &[what, "harmless", &bind]);
     // Its remedy.
     fs::create_dir_all(image.join(outside.path().strip_prefix("/").unwrap())).unwrap();
     let bring_along: Vec<String> = bind.split(' ').map(str::to_owned).collect();

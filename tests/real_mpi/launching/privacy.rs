@@ -7,7 +7,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{MPICH, MPIS, Profiled, command, gyan, libgyan, profiles, run, succeed};
+use crate::common::{
+    MPICH, MPIS, Profiled, command, gyan, libgyan, only_run_directory, profiles, run, succeed,
+};
 
 /// A user and a group with no rights: `nobody` and `nogroup`.
 const NOBODY: u32 = 65534;
@@ -35,16 +37,12 @@ fn a_run_directory_belongs_to_its_user_unless_said_otherwise() {
         ] {
             let here = TempDir::new().unwrap();
             let output = here.path().join("profile");
-            let mut words = vec!["sh".into(), "-c".into(), format!("umask {umask}; exec \"$@\"")];
-            words.push("sh".into());
-            words.extend(mpi.mpirun(2));
-            words.push(mpi.program("exit_code").display().to_string());
-            succeed(
-                command(&words)
-                    .env("LD_PRELOAD", libgyan())
-                    .env("GYAN_OUTPUT", &output)
-                    .env("GYAN_MODE", setting),
-            );
+            let umask = format!("umask {umask}; exec \"$@\"");
+            let mut words = ["sh", "-c", &umask, "sh"].map(str::to_owned).to_vec();
+            words.extend(mpi.launch(2, "exit_code", &[]));
+            let mut command = command(&words);
+            command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
+            succeed(command.env("GYAN_MODE", setting));
             assert_eq!(mode(&output), directory, "{mpi:?} {setting}");
             for rank in 0..2 {
                 let path = output.join(format!("rank-00000{rank}.json"));
@@ -59,12 +57,9 @@ fn gyan_run_makes_a_directory_of_its_own_with_the_same_mode() {
     for (setting, expected) in [("", 0o700), ("0750", 0o750)] {
         let here = TempDir::new().unwrap();
         let mut command = gyan();
-        command.args(["run", "--"]).args(MPICH.mpirun(2)).arg(MPICH.program("exit_code"));
+        command.args(["run", "--"]).args(MPICH.launch(2, "exit_code", &[]));
         succeed(command.current_dir(&here).env("GYAN_MODE", setting));
-        let [directory] = &fs::read_dir(&here).unwrap().collect::<Vec<_>>()[..] else {
-            panic!("not one directory")
-        };
-        let directory = directory.as_ref().unwrap().path();
+        let directory = only_run_directory(here.path());
         assert_eq!(mode(&directory), expected);
         profiles(&directory, 2);
     }
@@ -147,8 +142,7 @@ fn a_program_with_raised_privileges_never_notices() {
             eprintln!("skipped: the temporary directory is on a file system without setuid");
             return;
         }
-        let mut words = mpi.mpirun(ranks);
-        words.push(program.display().to_string());
+        let words = mpi.launch_file(ranks, &program, &[]);
         let bare = run(command(&words).current_dir(&here));
         let with = run(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
         assert_eq!((bare.code, with.code), (0, 0), "{mpi:?}: {}", with.stderr);

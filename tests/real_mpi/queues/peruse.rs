@@ -237,16 +237,6 @@ fn a_program_that_uses_peruse_itself_counts_the_same_under_gyan() {
 }
 
 #[test]
-fn nothing_is_told_unless_it_is_asked_for() {
-    let run = Profiled::run(OPENMPI_SPC, 2, &["peruse_queues", "plain"], &[OB1]);
-    for profile in run.profiles() {
-        assert!(profile.messages.is_empty() && profile.events.is_empty());
-        assert!(profile.coverage.events.is_empty(), "{:?}", profile.coverage.events);
-        assert_close(profile.overhead.events_s, 0.0, "time in callbacks");
-    }
-}
-
-#[test]
 fn an_mpi_without_peruse_says_so_and_the_program_goes_on() {
     for mpi in BED.into_iter().filter(|mpi| *mpi != OPENMPI_SPC) {
         let run = Profiled::run(mpi, 2, &["peruse_queues", "plain"], &[PERUSE]).succeeded();

@@ -5,12 +5,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Metric, RankProfile, Traffic, Watch, WatchSite};
+use gyan_results::{MessageMetric, Metric, RankProfile, Traffic, Watch, WatchSite};
 use serde_json::Value;
-use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, profiles, truth,
+    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, only_warning,
 };
 use crate::matrix::{Column, with};
 
@@ -151,93 +150,98 @@ fn as_many_wait_as_the_program_says_when_it_reads_the_variable_itself() {
         let run =
             Profiled::run_file(queue.mpi, 2, &file, &[queue.variable], queue.settings).succeeded();
         let calls = calls(&run);
-        assert!(calls.len() > 60, "{:?} {}", queue.mpi, calls.len());
+        assert!(calls.len() > 60, "{}", calls.len());
         for call in calls {
-            let what = format!("{:?} {} line {}", queue.mpi, queue.variable, call.line);
-            assert_eq!(call.read, call.waiting.to_string(), "{what}");
+            assert_eq!(call.read, call.waiting.to_string(), "line {}", call.line);
         }
     }
 }
 
+/// Checks the hits of a run against what the program says, and that every receive was compared.
+fn assert_hits(run: &Profiled, profile: &RankProfile, threshold: u64) {
+    let (watch, calls) = (watch(profile), calls(run));
+    assert_eq!(watch.threshold, threshold);
+    assert_eq!(found(watch), expected(&calls, threshold));
+    assert_eq!((watch.receives, watch.not_compared), (calls.len() as u64, 0));
+    let hits = calls.iter().filter(|call| call.waiting > threshold).count() as u64;
+    assert_eq!((watch.hits, watch.hits_elsewhere, watch.max), (hits, 0, 13));
+    assert!(watch.sites.iter().all(|site| site.stacks_taken <= site.hits), "{:?}", watch.sites);
+}
+
 #[test]
-fn receives_are_hits_above_the_threshold_and_only_there() {
-    for queue in &QUEUES {
+fn receives_are_hits_above_the_threshold_and_only_there_however_few_stacks_the_budget_allows() {
+    // The longest is 13.
+    for (queue, threshold) in
+        QUEUES.iter().map(|queue| (queue, 0)).chain([4, 12, 13, 1000].map(|of| (&QUEUES[0], of)))
+    {
+        let name = if queue.is_usual { "umq" } else { queue.variable };
+        let settings = [("GYAN_BUDGET", "0.0001%")];
         let file = compiled(queue.mpi, "unexpected");
-        // The longest is 13.
-        for threshold in [0, 1, 4, 12, 13, 1000] {
-            let name = if queue.is_usual { "umq" } else { queue.variable };
-            let run = watched(queue, &file, &format!("{name}>{threshold}"), &[]);
-            let what = format!("{:?} {} {threshold}", queue.mpi, queue.variable);
-            let profile = &run.profiles()[0];
-            let (watch, calls) = (watch(profile), calls(&run));
-            assert_eq!((watch.variable.as_str(), watch.threshold), (queue.variable, threshold));
-            assert_eq!(found(watch), expected(&calls, threshold), "{what}");
-            assert_eq!(watch.receives + watch.not_compared, calls.len() as u64, "{what}");
-            assert_eq!(watch.not_compared, 0, "{what}");
-            let hits = calls.iter().filter(|call| call.waiting > threshold).count() as u64;
-            assert_eq!((watch.hits, watch.hits_elsewhere, watch.max), (hits, 0, 13), "{what}");
-        }
+        let run = watched(queue, &file, &format!("{name}>{threshold}"), &settings);
+        let profile = &run.profiles()[0];
+        assert_eq!(watch(profile).variable, queue.variable);
+        assert_hits(&run, profile, threshold);
     }
 }
 
+/// With the stack of each hit.
 #[test]
-fn the_worst_hit_says_which_message_and_where() {
-    for queue in &QUEUES {
-        let file = compiled(queue.mpi, "unexpected");
-        let run = watched(queue, &file, &format!("{}>1", queue.variable), &[]);
-        let (profiles, calls) = (run.profiles(), calls(&run));
-        let watch = watch(&profiles[0]);
-        for site in &watch.sites {
-            let what = format!("{:?} {site:?}", queue.mpi);
-            let of_call =
-                |call: &&Call| call.function == site.function && call.waiting == site.worst.value;
-            let candidates: Vec<&Call> = calls.iter().filter(of_call).collect();
-            assert!(!candidates.is_empty(), "{what}");
-            if let Some(communicator) = &site.worst.communicator {
-                let fits = candidates.iter().any(|call| call.communicator == *communicator);
-                assert!(fits, "{what}");
-            }
-            // A variable of a communicator has an element for each rank, and all messages come from one; a
-            // matched receive does not say which communicator.
-            let has_one = queue.of_communicator && site.worst.communicator.is_some();
-            assert_eq!(site.worst.longest_from, has_one.then_some(1), "{what}");
-            let is_matched = ["MPI_Mrecv", "MPI_Imrecv"].contains(&site.function.as_str());
-            assert_eq!(site.worst.communicator.is_none(), is_matched, "{what}");
-        }
-        let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
-        assert_eq!(all.worst.communicator.as_deref(), Some("MPI_COMM_WORLD"));
-    }
-}
-
-#[test]
-fn a_stack_has_the_programs_frames_and_each_way_to_the_call_once() {
+fn the_worst_hit_says_which_message_and_the_report_the_line_of_each_call_and_the_way_to_it() {
     for queue in &QUEUES {
         let file = compiled(queue.mpi, "unexpected");
         let run = watched(queue, &file, &format!("{}>1", queue.variable), &[NO_LIMIT]);
-        let profile = &run.profiles()[0];
-        let watch = watch(profile);
+        let (profiles, calls) = (run.profiles(), calls(&run));
+        assert_hits(&run, &profiles[0], 1);
+        let watch = watch(&profiles[0]);
         for site in &watch.sites {
-            let what = format!("{:?} {site:?}", queue.mpi);
-            assert_eq!(site.stacks_taken, site.hits, "{what}");
-            let of_stacks: u64 = site.stacks.iter().map(|stack| stack.hits).sum();
-            assert_eq!(of_stacks, site.stacks_taken, "{what}");
-            for stack in &site.stacks {
-                assert_eq!(stack.frames.first(), Some(&site.call), "{what}");
-                // The call's function, work() and main().
-                let object = |index: Option<usize>| &watch.load_map[index.unwrap()].path;
-                for frame in &stack.frames[..3] {
-                    assert_eq!(Path::new(object(frame.object)), file, "{what}");
-                }
-                for frame in &stack.frames {
-                    let ours = frame.object.is_some_and(|at| object(Some(at)).contains("libgyan"));
-                    assert!(!ours, "{what}");
-                }
-            }
+            worst_hit_is_a_call(queue, site, &calls);
+            has_the_programs_frames(watch, site, &file);
         }
         let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
-        assert_eq!(all.stacks.len(), 2, "{:?} {all:?}", queue.mpi);
+        assert_eq!(all.worst.communicator.as_deref(), Some("MPI_COMM_WORLD"));
         // From 13 down to 2, and via the detour from 10.
         assert_eq!(all.stacks.iter().map(|stack| stack.hits).collect::<Vec<_>>(), [12, 9]);
+        let sites = assert_lines(&run, "unexpected.c", 1);
+        let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
+        let ways = all["stacks"].as_array().unwrap().iter().map(|way| {
+            let frames = way["frames"].as_array().unwrap();
+            frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect::<Vec<_>>()
+        });
+        let known =
+            [&["receive_all", "work", "main"][..], &["receive_all", "work", "detour", "main"]];
+        assert_eq!(ways.collect::<Vec<_>>(), known);
+    }
+}
+
+fn worst_hit_is_a_call(queue: &Queue, site: &WatchSite, calls: &[Call]) {
+    let worst = &site.worst;
+    let of_call = |call: &&Call| call.function == site.function && call.waiting == worst.value;
+    let candidates: Vec<&Call> = calls.iter().filter(of_call).collect();
+    assert!(!candidates.is_empty(), "{site:?}");
+    if let Some(communicator) = &worst.communicator {
+        assert!(candidates.iter().any(|call| call.communicator == *communicator), "{site:?}");
+    }
+    // A variable of a communicator has an element for each rank, and all messages come from one; a matched receive does not say
+    // which communicator.
+    let has_one = queue.of_communicator && worst.communicator.is_some();
+    assert_eq!(worst.longest_from, has_one.then_some(1), "{site:?}");
+    let is_matched = ["MPI_Mrecv", "MPI_Imrecv"].contains(&site.function.as_str());
+    assert_eq!(worst.communicator.is_none(), is_matched, "{site:?}");
+}
+
+fn has_the_programs_frames(watch: &Watch, site: &WatchSite, file: &Path) {
+    assert_eq!(site.stacks_taken, site.hits, "{site:?}");
+    assert_eq!(site.stacks.iter().map(|stack| stack.hits).sum::<u64>(), site.hits, "{site:?}");
+    for stack in &site.stacks {
+        assert_eq!(stack.frames.first(), Some(&site.call), "{site:?}");
+        let object = |index: Option<usize>| &watch.load_map[index.unwrap()].path;
+        // The call's function, work() and main().
+        assert!(
+            stack.frames[..3].iter().all(|of| Path::new(object(of.object)) == file),
+            "{site:?}"
+        );
+        let is_ours = |of: Option<usize>| of.is_some() && object(of).contains("libgyan");
+        assert!(!stack.frames.iter().any(|frame| is_ours(frame.object)), "{site:?}");
     }
 }
 
@@ -258,43 +262,21 @@ fn is_in(frame: &Value, file: &str, line: u32, function: &str) -> bool {
 }
 
 /// The report has exactly the lines of the program with hits, each with all of them.
-fn assert_lines(run: &Profiled, file: &str, threshold: u64, what: &str) -> Vec<Value> {
+fn assert_lines(run: &Profiled, file: &str, threshold: u64) -> Vec<Value> {
     let mut lines: BTreeMap<(u32, String), u64> = BTreeMap::new();
     for call in calls(run).into_iter().filter(|call| call.waiting > threshold) {
         *lines.entry((call.line, call.site)).or_default() += 1;
     }
     let sites = reported(run);
-    assert_eq!(sites.len(), lines.len(), "{what}");
+    assert_eq!(sites.len(), lines.len());
     for ((line, function), hits) in lines {
         let of_line = |site: &&Value| is_in(&site["caller"], file, line, &function);
         let [site] = sites.iter().filter(of_line).collect::<Vec<_>>()[..] else {
-            panic!("{what}: no {file}:{line} in {function}: {sites:#?}")
+            panic!("no {file}:{line} in {function}: {sites:#?}")
         };
-        assert_eq!(
-            (&site["hits"]["sum"], &site["worst_rank"]),
-            (&hits.into(), &0.into()),
-            "{what}"
-        );
+        assert_eq!((&site["hits"]["sum"], &site["worst_rank"]), (&hits.into(), &0.into()));
     }
     sites
-}
-
-#[test]
-fn the_report_names_the_line_of_each_call_and_the_way_to_it() {
-    for queue in &QUEUES {
-        let wanted = format!("{}>2", queue.variable);
-        let what = format!("{:?} {}", queue.mpi, queue.variable);
-        let run = watched(queue, &compiled(queue.mpi, "unexpected"), &wanted, &[NO_LIMIT]);
-        let sites = assert_lines(&run, "unexpected.c", 2, &what);
-        let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
-        let ways = all["stacks"].as_array().unwrap().iter().map(|way| {
-            let frames = way["frames"].as_array().unwrap();
-            frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect::<Vec<_>>()
-        });
-        let known =
-            [&["receive_all", "work", "main"][..], &["receive_all", "work", "detour", "main"]];
-        assert_eq!(ways.collect::<Vec<_>>(), known, "{what}");
-    }
 }
 
 #[test]
@@ -302,26 +284,11 @@ fn a_call_in_an_inlined_function_is_in_that_function() {
     let queue = &QUEUES[0];
     let file = queue.mpi.compiled("unexpected", &["-g", "-O2", "-DINLINED"]);
     let run = watched(queue, &file, "umq>2", &[NO_LIMIT]);
-    let sites = assert_lines(&run, "unexpected.c", 2, "inlined");
+    let sites = assert_lines(&run, "unexpected.c", 2);
     let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
     let frames = all["stacks"][0]["frames"].as_array().unwrap();
     assert_eq!(frames[0]["inlined"], true, "{frames:#?}");
     assert_eq!((&frames[1]["function"], &frames[1]["inlined"]), (&"work".into(), &false.into()));
-}
-
-#[test]
-fn counts_are_exact_however_few_stacks_the_budget_allows() {
-    for queue in &QUEUES {
-        let file = compiled(queue.mpi, "unexpected");
-        let settings = [("GYAN_BUDGET", "0.0001%")];
-        let run = watched(queue, &file, &format!("{}>0", queue.variable), &settings);
-        let watch_of = run.profiles().swap_remove(0);
-        let watch = watch(&watch_of);
-        assert_eq!(found(watch), expected(&calls(&run), 0), "{:?}", queue.mpi);
-        for site in &watch.sites {
-            assert!(site.stacks_taken <= site.hits, "{:?} {site:?}", queue.mpi);
-        }
-    }
 }
 
 #[test]
@@ -334,21 +301,16 @@ fn receives_of_fortran_are_watched_in_each_binding() {
         let can = |queue: &&Queue| with(column).any(|mpi| mpi.name.starts_with(queue.mpi.name));
         for queue in QUEUES.iter().filter(can) {
             let file = queue.mpi.fortran_program("unexpected.F90", &["-g", binding]);
-            for threshold in [0, 5] {
-                let run = watched(queue, &file, &format!("{}>{threshold}", queue.variable), &[]);
-                let what = format!("{:?} {binding} {threshold}", queue.mpi);
-                let profile = &run.profiles()[0];
-                let mut calls = calls(&run);
-                for call in calls.iter_mut().filter(|call| call.site == "receive_any") {
-                    call.site += " of Fortran";
-                }
-                assert_eq!(calls.len(), 11 + 6 + 8 + 3, "{what}");
-                assert_eq!(found(watch(profile)), expected(&calls, threshold), "{what}");
-                assert_eq!(watch(profile).max, 12, "{what}");
-                if threshold > 0 {
-                    assert_lines(&run, "unexpected.F90", threshold, &what);
-                }
+            let run = watched(queue, &file, &format!("{}>1", queue.variable), &[]);
+            let profile = &run.profiles()[0];
+            let mut calls = calls(&run);
+            for call in calls.iter_mut().filter(|call| call.site == "receive_any") {
+                call.site += " of Fortran";
             }
+            assert_eq!(calls.len(), 11 + 6 + 8 + 3);
+            assert_eq!(found(watch(profile)), expected(&calls, 1));
+            assert_eq!(watch(profile).max, 12);
+            assert_lines(&run, "unexpected.F90", 1);
         }
     }
 }
@@ -357,35 +319,19 @@ fn receives_of_fortran_are_watched_in_each_binding() {
 fn receives_of_several_threads_are_counted_each() {
     for queue in &QUEUES {
         let file = compiled(queue.mpi, "unexpected_threads");
-        for threshold in [0_u64, 15] {
-            let run = watched(queue, &file, &format!("{}>{threshold}", queue.variable), &[]);
-            let what = format!("{:?} {} {threshold}", queue.mpi, queue.variable);
-            let profile = &run.profiles()[0];
-            let watch = watch(profile);
-            let above = |k: u64| k.saturating_sub(threshold);
-            let least: u64 = [10, 20, 30, 40].map(above).iter().sum();
-            assert_eq!((watch.receives, watch.not_compared), (100, 0), "{what}");
-            assert_eq!(watch.sites.len(), 1, "{what} {:?}", watch.sites);
-            assert_eq!(watch.sites[0].hits, watch.hits, "{what}");
-            if queue.of_communicator {
-                assert_eq!((watch.hits, watch.max), (least, 40), "{what}");
-            } else {
-                // Messages that wait for the other threads count here, too.
-                assert!(watch.hits >= least && watch.hits <= 100, "{what}: {}", watch.hits);
-                assert!(watch.max >= 40 && watch.max <= 100, "{what}: {}", watch.max);
-            }
-        }
-    }
-}
-
-#[test]
-fn nothing_is_watched_unless_it_is_asked_for() {
-    for queue in &QUEUES {
-        let file = compiled(queue.mpi, "unexpected");
-        let run = Profiled::preloaded(queue.mpi, 2, &file, &[], queue.settings);
-        for profile in run.profiles() {
-            assert!(profile.watch.is_none(), "{:?}", queue.mpi);
-            assert!(profile.coverage.events.is_empty(), "{:?}", profile.coverage.events);
+        let run = watched(queue, &file, &format!("{}>15", queue.variable), &[]);
+        let profile = &run.profiles()[0];
+        let watch = watch(profile);
+        let least: u64 = [10_u64, 20, 30, 40].map(|k| k.saturating_sub(15)).iter().sum();
+        assert_eq!((watch.receives, watch.not_compared), (100, 0));
+        assert_eq!(watch.sites.len(), 1, "{:?}", watch.sites);
+        assert_eq!(watch.sites[0].hits, watch.hits);
+        if queue.of_communicator {
+            assert_eq!((watch.hits, watch.max), (least, 40));
+        } else {
+            // Messages that wait for the other threads count here, too.
+            assert!(watch.hits >= least && watch.hits <= 100, "{}", watch.hits);
+            assert!(watch.max >= 40 && watch.max <= 100, "{}", watch.max);
         }
     }
 }
@@ -398,52 +344,33 @@ fn an_mpi_without_such_a_variable_says_so_and_the_program_goes_on() {
         without.map(|mpi| (mpi, "umq>3")).chain(MPIS.map(|mpi| (mpi, "no_such_variable>3")))
     {
         let file = compiled(mpi, "unexpected");
-        let run = Profiled::preloaded(mpi, 2, &file, &[], &[("GYAN_WATCH", wanted)]);
-        let what = format!("{mpi:?} {wanted}");
-        assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
+        let settings = [("GYAN_WATCH", wanted)];
+        let run = Profiled::preloaded(mpi, 2, &file, &[], &settings).succeeded();
+        let variable = wanted.split('>').next().unwrap();
         for profile in run.profiles() {
-            assert!(profile.watch.is_none(), "{what}");
-            let said: Vec<&String> =
-                profile.warnings.iter().filter(|line| line.contains("GYAN_WATCH")).collect();
-            assert_eq!(said.len(), 1, "{what} {said:?}");
-            assert!(said[0].contains(wanted.split('>').next().unwrap()), "{what} {said:?}");
+            assert!(profile.watch.is_none());
+            assert!(only_warning(&profile, "GYAN_WATCH").contains(variable));
         }
         let told = run.outcome.notices().into_iter().filter(|line| line.contains("GYAN_WATCH"));
-        assert_eq!(told.count(), 1, "{what} {}", run.outcome.stderr);
-        assert!(calls(&run).len() > 60, "{what}");
-    }
-}
-
-#[test]
-fn what_is_no_threshold_is_a_warning_that_names_it() {
-    for value in ["umq>", "umq>many", ">5", "umq>-1"] {
-        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[("GYAN_WATCH", value)]).succeeded();
-        let profile = &run.profiles()[0];
-        let named = profile.warnings.iter().filter(|warning| warning.contains("GYAN_WATCH"));
-        assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
-        assert!(profile.watch.is_none(), "{value}");
+        assert_eq!(told.count(), 1);
+        assert!(calls(&run).len() > 60);
     }
 }
 
 /// `gyan run` passes both on, and one run can have both.
 #[test]
 fn one_run_is_watched_and_listens_to_events() {
-    let here = TempDir::new().unwrap();
-    let mut command = gyan();
-    command.current_dir(&here);
-    command.args(["run", "-o", "out", "--watch", "umq>2", "--events", "--"]);
-    command.args(OPENMPI_SPC.mpirun(2)).arg(compiled(OPENMPI_SPC, "unexpected"));
-    command.env(OB1.0, OB1.1);
-    let outcome = crate::common::succeed(&mut command);
-    assert!(outcome.stderr.contains("unexpected.c:"), "{}", outcome.stderr);
-    let profile = &profiles(&here.path().join("out"), 2)[0];
-    let watch = watch(profile);
-    assert_eq!((watch.threshold, watch.max), (2, 13));
+    let file = compiled(OPENMPI_SPC, "unexpected");
+    let words = OPENMPI_SPC.launch_file(2, &file, &[]);
+    let run = Profiled::by_command(&["--watch", "umq>2", "--events"], 2, &words, &[OB1]);
+    let run = run.succeeded();
+    assert!(run.outcome.stderr.contains("unexpected.c:"));
+    let profile = &run.profiles()[0];
+    assert_eq!((watch(profile).threshold, watch(profile).max), (2, 13));
     let [messages] = profile.messages.as_slice() else { panic!("{:?}", profile.messages) };
     let mut metrics = messages.metrics.iter();
-    let longest = metrics
-        .find(|row| row.metric == Metric::NUnexQLen && row.traffic == Traffic::Program)
-        .unwrap();
+    let is_longest =
+        |row: &&MessageMetric| (row.metric, row.traffic) == (Metric::NUnexQLen, Traffic::Program);
     // Each message of the program waits, and each is received once.
-    assert_eq!(longest.n, truth(here.path(), 0).len() as u64);
+    assert_eq!(metrics.find(is_longest).unwrap().n, run.truth(0).len() as u64);
 }

@@ -9,7 +9,7 @@ use gyan_results::{Ending, Summary};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, libgyan, profiles, ranks_that_left, root, run,
+    MPIS, Mpi, Profiled, counts, libgyan, only_warning, profiles, ranks_that_left, root, run,
 };
 use crate::faults::inject;
 
@@ -17,15 +17,21 @@ use crate::faults::inject;
 const GROUP: &str = "surroundings";
 const ONE_LINE: &str = "the same exit code and output as without gyan, and one line";
 
-/// Runs without gyan and with it; `temporary`: where profiles go that cannot be written to `output`.
-fn with_output(mpi: Mpi, output: &Path, temporary: &Path) -> (Outcome, Outcome) {
-    let words = mpi.launch(2, "exit_code", &["0"]);
-    let bare = run(&mut command(&words));
-    let with = run(command(&words)
-        .env("LD_PRELOAD", libgyan())
-        .env("GYAN_OUTPUT", output)
-        .env("TMPDIR", temporary));
-    (bare, with)
+/// The number of ranks, the program with its arguments, and settings.
+type Program<'a> = (usize, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
+/// Runs a program with its profiles in `output`, or in `temporary` where they cannot be written.
+fn with_output(mpi: Mpi, program: Program, output: &Path, temporary: &TempDir) -> Profiled {
+    let [output, temporary] = [output, temporary.path()].map(|path| path.to_str().unwrap());
+    let places = [("GYAN_OUTPUT", output), ("TMPDIR", temporary)];
+    Profiled::run(mpi, program.0, program.1, &[&places[..], program.2].concat())
+}
+
+/// The only line of gyan's says this, and where the profiles are instead.
+fn one_line_says(run: &Profiled, reason: &str, ranks: usize) {
+    let [line] = run.outcome.notices()[..] else { panic!("not one line") };
+    assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{line}");
+    are_elsewhere(line, ranks);
 }
 
 /// The profiles that are elsewhere according to a line.
@@ -37,12 +43,8 @@ fn are_elsewhere(line: &str, ranks: usize) {
 fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
     let fault = inject(GROUP, &format!("the run directory: {reason}"), ONE_LINE);
     let temporary = TempDir::new().unwrap();
-    let (bare, with) = with_output(mpi, output, temporary.path());
-    assert_eq!(with.code, bare.code, "{mpi:?}");
-    assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
-    let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
-    assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
-    are_elsewhere(line, 2);
+    let run = with_output(mpi, (2, &["exit_code", "0"], &[]), output, &temporary).ends_as_without();
+    one_line_says(&run, reason, 2);
     fault.survived();
 }
 
@@ -115,17 +117,11 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
             "a disk that gets full while the profile is written",
             "the application goes on, one line, no half a file",
         );
-        let words = mpi.launch(1, "exit_code", &[]);
         let temporary = TempDir::new().unwrap();
-        let with = run(command(&words)
-            .env("LD_PRELOAD", libgyan())
-            .env("GYAN_OUTPUT", &output)
-            .env("TMPDIR", temporary.path())
-            .env("GYAN_CVARS_RECORD", "all"));
-        assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{mpi:?}: {}", with.stderr);
-        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
-        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
-        are_elsewhere(line, 1);
+        let program = (1, &["exit_code"][..], &[("GYAN_CVARS_RECORD", "all")][..]);
+        let run = with_output(mpi, program, &output, &temporary).succeeded();
+        assert_eq!(run.outcome.stdout, "out\n");
+        one_line_says(&run, "No space left on device", 1);
         assert!(ranks_that_left(&output).is_empty());
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
         fault.survived();
@@ -144,17 +140,11 @@ fn a_disk_that_gets_full_while_the_program_runs() {
         );
         let output = disk.0.path().join(format!("profile-{}", mpi.name));
         let filler = disk.0.path().join("filler");
-        let mut words = mpi.mpirun(1);
-        words.extend([&mpi.program("filling"), &filler].map(|path| path.display().to_string()));
         let temporary = TempDir::new().unwrap();
-        let with = run(command(&words)
-            .env("LD_PRELOAD", libgyan())
-            .env("GYAN_OUTPUT", &output)
-            .env("TMPDIR", temporary.path()));
-        assert_eq!((with.code, with.stdout.as_str()), (0, "full\n"), "{mpi:?}: {}", with.stderr);
-        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
-        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
-        are_elsewhere(line, 1);
+        let program = ["filling", filler.to_str().unwrap()];
+        let run = with_output(mpi, (1, &program, &[]), &output, &temporary).succeeded();
+        assert_eq!(run.outcome.stdout, "full\n");
+        one_line_says(&run, "No space left on device", 1);
         let profile = &profiles(&output, 1)[0];
         let end = (profile.end.how, counts(profile)["MPI_Barrier"]);
         assert_eq!(end, (Ending::Running, 1), "{mpi:?}");
@@ -194,29 +184,43 @@ fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
         let precious = directory.path().join("precious");
         fs::write(&precious, "mine").unwrap();
         std::os::unix::fs::symlink(&precious, output.join("rank-000000.json")).unwrap();
-        let (_, with) = with_output(mpi, &output, Path::new("/tmp"));
-        assert_eq!(with.code, 0);
+        let run = with_output(mpi, (2, &["exit_code"], &[]), &output, &directory).succeeded();
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
         assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);
         crate::common::profiles(&output.join("again-2"), 1);
-        assert!(with.stderr.contains("rank-000000.json: is not one of gyan's files and stays"));
+        assert!(
+            run.outcome.stderr.contains("rank-000000.json: is not one of gyan's files and stays")
+        );
         fault.survived();
     }
 }
 
+/// What makes no sense the unit tests of the settings say.
 #[test]
-fn a_setting_that_makes_no_sense_is_one_line() {
+fn a_setting_that_makes_no_sense_is_one_line_and_a_warning_and_as_if_it_were_not_set() {
+    let wrong = [
+        ("GYAN_ELEMENTS", "many"),
+        ("GYAN_BUDGET", "plenty"),
+        ("GYAN_SERIES", "often"),
+        ("GYAN_SERIES_BYTES", "few"),
+        ("GYAN_WATCH", "umq>many"),
+    ];
     for mpi in MPIS {
-        let directory = TempDir::new().unwrap();
-        let words = mpi.launch(2, "exit_code", &[]);
-        let with = run(command(&words)
-            .env("LD_PRELOAD", libgyan())
-            .env("GYAN_OUTPUT", directory.path().join("profile"))
-            .env("GYAN_NOTICES", "warnings")
-            .env("GYAN_ELEMENTS", "many"));
-        assert_eq!(with.code, 0);
-        let expected = "gyan: GYAN_ELEMENTS=many: is not a number of elements; ignored";
-        assert_eq!(with.notices(), [expected]);
+        let settings = [&wrong[..], &[("GYAN_NOTICES", "warnings")]].concat();
+        let run = Profiled::run(mpi, 2, &["exit_code"], &settings).succeeded();
+        let notices = run.outcome.notices();
+        assert_eq!(notices.len(), wrong.len());
+        let said = "gyan: GYAN_ELEMENTS=many: is not a number of elements; ignored";
+        assert!(notices.contains(&said), "{notices:?}");
+        for profile in run.profiles() {
+            for (name, value) in wrong {
+                let what = format!("{name}={value}: ");
+                only_warning(&profile, &what);
+                assert!(notices.iter().any(|line| line.contains(&what)), "{what}");
+            }
+            assert_eq!(profile.overhead.budget, Some(0.005));
+            assert!(profile.watch.is_none() && profile.series.is_none());
+        }
     }
 }
 
@@ -226,27 +230,17 @@ fn clocks_that_differ_between_ranks() {
     let but_on = root().join("tests/programs/but_on").display().to_string();
     for mpi in MPIS {
         let clocks = mpi.preloadable("backwards", &[]);
-        let directory = TempDir::new().unwrap();
-        let output = directory.path().join("profile");
         let preload = format!("LD_PRELOAD={}:{}", libgyan().display(), clocks.display());
         let program = mpi.program("receives").display().to_string();
-        let on = |rank: &str, ahead: &str| {
-            [&but_on, rank, &format!("TEST_CLOCK={ahead}")].map(str::to_owned)
-        };
-        let words = [
-            mpi.mpirun(3),
-            on("1", "-600").to_vec(),
-            on("2", "900").to_vec(),
-            ["env", &preload, &program].map(str::to_owned).to_vec(),
-        ];
+        let ahead = ["1", "TEST_CLOCK=-600", &but_on, "2", "TEST_CLOCK=900"];
+        let words = [&ahead[..], &["env", &preload, &program]].concat();
         let before = SystemTime::now();
-        let ran = run(command(&words.concat()).current_dir(&directory).env("GYAN_OUTPUT", &output));
-        assert_eq!(ran.code, 0, "{mpi:?}: {}", ran.stderr);
-        let profiles = profiles(&output, 3);
+        let run = Profiled::run_file(mpi, 3, Path::new(&but_on), &words, &[]).succeeded();
+        let profiles = run.profiles();
         let started = |rank: usize| humantime::parse_rfc3339(&profiles[rank].job.started).unwrap();
         assert!(started(1) < before && before < started(2), "{mpi:?}: the clocks are right");
-        let report = crate::common::report(&output, &["--format", "json"]);
-        assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?}");
+        let report = crate::common::report(&run.directory, &["--format", "json"]);
+        assert_eq!((report.code, report.stderr.as_str()), (0, ""));
         let summary: Summary = serde_json::from_str(&report.stdout).unwrap();
         assert_eq!(summary.job.started, profiles[0].job.started, "{mpi:?}");
         let longest = profiles.iter().map(|profile| profile.job.elapsed_s).fold(0.0, f64::max);
@@ -264,25 +258,18 @@ fn clocks_that_go_backwards() {
         for which in ["real", "all"] {
             let what = "the application goes on, and its profile can be read";
             let fault = inject(GROUP, &format!("clocks that go backwards: {which}"), what);
-            let directory = TempDir::new().unwrap();
-            let output = directory.path().join("profile");
-            let preload = format!("{}:{}", libgyan().display(), clocks.display());
             let program = mpi.program("exit_code").display().to_string();
             // The launcher keeps its clocks.
-            let words = [
-                mpi.mpirun(1),
-                ["env", &format!("LD_PRELOAD={preload}"), &format!("TEST_CLOCK={which}"), &program]
-                    .map(str::to_owned)
-                    .to_vec(),
-            ];
-            let with = run(command(&words.concat()).env("GYAN_OUTPUT", &output));
-            assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{which}: {}", with.stderr);
-            let profile = &profiles(&output, 1)[0];
+            let words = [&*format!("TEST_CLOCK={which}"), &program];
+            let run = Profiled::with_libraries(mpi, 1, &[&libgyan(), &clocks], &words, &[]);
+            let run = run.succeeded();
+            assert_eq!(run.outcome.stdout, "out\n");
+            let profile = &run.profiles()[0];
             let says =
                 profile.warnings.iter().any(|warning| warning.contains("the clock went back"));
             assert_eq!((profile.job.elapsed_s > 0.0, says), (which == "real", which == "all"));
-            let report = crate::common::report(&output, &[]);
-            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {which}");
+            let report = crate::common::report(&run.directory, &[]);
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""));
             fault.survived();
         }
     }

@@ -6,13 +6,12 @@ use std::path::Path;
 use gyan_results::{Ending, RankProfile};
 
 use crate::common::{
-    MPICH, Mpi, NOBODY_IS_LEFT, OPENMPI, Profiled, counts, in_some_try, libgyan, lives, profiles,
-    ranks_that_left,
+    MPICH, MPIS, Mpi, NOBODY_IS_LEFT, OPENMPI, Outcome, Profiled, counts, in_some_try, lives,
+    profiles, ranks_that_left,
 };
 use crate::faults::inject;
 use crate::survival::live::says_killed;
 
-const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
 
 /// From the table of faults.
@@ -68,46 +67,45 @@ const WAYS: [Way; 22] = [
 ];
 
 /// How a run ended: its code, and the lines of the program without the launcher's, which contain process ids.
-fn end_of(run: &Profiled) -> (i32, Vec<String>) {
+fn end_of(outcome: &Outcome) -> (i32, Vec<String>) {
     let own = ["rank ", "handled", "5 before", "cancelled", "not cancelled", "worked: ", "goes on"];
-    let lines = run.outcome.stdout.lines();
+    let lines = outcome.stdout.lines();
     let lines = lines.filter(|line| own.iter().any(|start| line.starts_with(start)));
     let mut lines: Vec<String> = lines.map(str::to_owned).collect();
     lines.sort_unstable();
-    (run.outcome.code, lines)
+    (outcome.code, lines)
 }
 
-/// A run `with` gyan that ends as one `without` does. The launcher's exit code may be random: MPICH's returns
+/// A run of `file` with gyan that ends as one without does. The launcher's exit code may be random: MPICH's returns
 /// the code of the rank that left or of one that it then killed, and sometimes 1 for a rank that left without
 /// `MPI_Finalize`. So each is repeated until an end occurs both ways.
 fn as_without(
     mpi: Mpi,
-    what: &str,
-    with: impl Fn() -> Profiled,
-    without: impl Fn() -> Profiled,
+    ranks: usize,
+    file: &Path,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
 ) -> Profiled {
     const TRIES: usize = 10;
     let (mut runs, mut ends) = (Vec::new(), Vec::new());
     for _ in 0..TRIES {
-        runs.push(with());
-        ends.push(end_of(&without()));
-        if let Some(at) = runs.iter().position(|run| ends.contains(&end_of(run))) {
+        runs.push(Profiled::preloaded(mpi, ranks, file, arguments, settings));
+        ends.push(end_of(&runs[0].without()));
+        if let Some(at) = runs.iter().position(|run| ends.contains(&end_of(&run.outcome))) {
             return runs.swap_remove(at);
         }
     }
-    let with: Vec<_> = runs.iter().map(|run| (end_of(run), &run.outcome.stderr)).collect();
-    panic!("{} {what}: {with:?}, without gyan {ends:?}", mpi.name);
+    panic!("without gyan {ends:?}");
 }
 
-/// The same for `file` on all ranks.
+/// The same on all ranks.
 fn preloaded(mpi: Mpi, file: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Profiled {
-    let settings = &[settings, &[A_SECOND_IS_LEFT]].concat();
-    as_without(
-        mpi,
-        &format!("{} {arguments:?}", file.display()),
-        || Profiled::preloaded(mpi, RANKS, file, arguments, settings),
-        || Profiled::run_file(mpi, RANKS, file, arguments, settings),
-    )
+    as_without(mpi, RANKS, file, arguments, &[settings, &[A_SECOND_IS_LEFT]].concat())
+}
+
+/// The same on one rank.
+fn alone(mpi: Mpi, file: &Path, arguments: &[&str]) -> Profiled {
+    as_without(mpi, 1, file, arguments, &[NOBODY_IS_LEFT])
 }
 
 /// Each rank leaves a profile, at least `least` of them do, or a live file: both hold everything that the
@@ -133,7 +131,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
             // A rank whose first record took long, as others had the processor, has no budget for one at its last call.
             let is_as_without = in_some_try(3, || {
                 let with = preloaded(mpi, &file, arguments, &AT_ONCE);
-                assert!(end_of(&with).1.len() >= RANKS, "{what}");
+                assert!(end_of(&with.outcome).1.len() >= RANKS, "{what}");
                 assert!(with.outcome.notices().len() <= 1, "{what} {}", with.outcome.stderr);
                 for profile in &profiles_of_what_is_left(&with, ranks, &what) {
                     let end = (profile.end.how, profile.end.code);
@@ -277,12 +275,7 @@ fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
         for kind in ["deferred", "asynchronous"] {
             let what = format!("`pthread_cancel` in a receive, {kind}");
             let fault = inject(GROUP, &what, AS_WITHOUT);
-            let alone = |settings: &[(&str, &str)]| {
-                Profiled::run_file(mpi, 1, &file, &[kind], &[&[NOBODY_IS_LEFT], settings].concat())
-            };
-            let library = libgyan().display().to_string();
-            let with = || alone(&[("LD_PRELOAD", &library)]);
-            let with = as_without(mpi, kind, with, || alone(&[]));
+            let with = alone(mpi, &file, &[kind]);
             let profile = &with.profiles()[0];
             assert_eq!(profile.end.how, Ending::Exit);
             assert!(counts(profile)["MPI_Recv"] >= 5, "{mpi:?} {kind}");
@@ -320,14 +313,8 @@ fn a_program_goes_on_when_its_mpi_is_unloaded() {
         for (finalize, how) in [("1", Ending::Finalize), ("0", Ending::Exit)] {
             let fault = inject(GROUP, "`dlclose` of the MPI", AS_WITHOUT);
             let arguments = [&part.display().to_string(), "1", finalize];
-            let alone = |settings: &[(&str, &str)]| {
-                let settings = [&[NOBODY_IS_LEFT], settings].concat();
-                Profiled::run_file(mpi, 1, &file, &arguments, &settings)
-            };
-            let library = libgyan().display().to_string();
-            let with = || alone(&[("LD_PRELOAD", &library)]);
-            let with = as_without(mpi, "unloading", with, || alone(&[]));
-            assert_eq!(end_of(&with).1, ["goes on", "worked: 0"], "{mpi:?}");
+            let with = alone(mpi, &file, &arguments);
+            assert_eq!(end_of(&with.outcome).1, ["goes on", "worked: 0"], "{mpi:?}");
             let profile = &with.profiles()[0];
             assert_eq!((profile.end.how, counts(profile)["MPI_Allreduce"]), (how, 1), "{mpi:?}");
             fault.survived();

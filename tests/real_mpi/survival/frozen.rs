@@ -79,9 +79,8 @@ fn a_program_goes_on_while_its_file_system_is_frozen_and_ends_in_time() {
         let mut waiting = Waiting::start(mpi, &settings);
         assert!(comes_true(|| known_live(&output, &[]).len() == 2), "{mpi:?}: no live file");
         disk.freeze("-f");
-        fs::write(waiting.here.path().join("go"), "").unwrap();
-        assert_eq!(waiting.end(), 0, "{mpi:?}");
-        let said = fs::read_to_string(waiting.here.path().join("stderr")).unwrap();
+        waiting.goes_on();
+        let said = waiting.stderr();
         let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("gyan: ")).collect();
         let [line] = lines[..] else { panic!("{mpi:?}: not one line: {said}") };
         let (what, elsewhere) = line.rsplit_once(" are in ").unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, NOBODY_IS_LEFT, OPENMPI, command, libgyan, run};
+use crate::common::{MPIS, NOBODY_IS_LEFT, OPENMPI, Profiled, command, libgyan, run};
 
 #[test]
 fn programs_that_are_no_mpi_programs_never_notice() {
@@ -86,28 +86,17 @@ fn output_and_exit_code_of_mpi_programs_are_the_same() {
             (1, &["exit_code", "3"]),
             (4, &["receives"]),
             (3, &["halo_exchange", "60", "500"]),
-            (1, &["thread_level", "1"]),
+            // They look for functions, and get some that work.
+            (2, &["probing"]),
+            (2, &["larger"]),
         ] {
-            let directory = TempDir::new().unwrap();
-            let mut words = mpi.mpirun(ranks);
-            words.push(mpi.program(program[0]).display().to_string());
-            words.extend(program[1..].iter().map(|word| (*word).to_owned()));
-            let quick = (ranks == 1).then_some(NOBODY_IS_LEFT);
-            let command = || {
-                let mut command = command(&words);
-                command.envs(quick);
-                command
-            };
-            let bare = run(command().current_dir(&directory));
-            let with = run(command()
-                .current_dir(&directory)
-                .env("LD_PRELOAD", libgyan())
-                .env("GYAN_NOTICES", "warnings"));
-            assert_eq!(with.code, bare.code, "{mpi:?} {program:?}");
-            assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?} {program:?}");
-            if with.code == 0 {
-                assert_eq!(with.stderr, bare.stderr, "{mpi:?} {program:?}");
-            }
+            let settings = [("GYAN_NOTICES", "warnings"), NOBODY_IS_LEFT];
+            let run = Profiled::run(mpi, ranks, program, &settings);
+            let bare = run.without();
+            assert_eq!(run.outcome.code, bare.code);
+            assert_eq!(run.outcome.stdout_of_ranks(), bare.stdout_of_ranks());
+            assert!(bare.code != 0 || run.outcome.stderr == bare.stderr, "{}", bare.stderr);
+            assert_eq!(bare.code != 0, program.last() == Some(&"3"), "{bare:?}");
         }
     }
 }
@@ -184,22 +173,4 @@ fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
     assert!(bare.stderr.contains("undefined symbol: MPI_Isendrecv_replace"), "{}", bare.stderr);
     assert_eq!(with.code, bare.code);
     assert_eq!((with.stdout, with.stderr), (bare.stdout, bare.stderr));
-}
-
-#[test]
-fn a_program_that_looks_for_a_function_gets_one_that_works() {
-    for (mpi, program) in
-        MPIS.into_iter().flat_map(|mpi| ["probing", "larger"].map(|program| (mpi, program)))
-    {
-        let directory = TempDir::new().unwrap();
-        let words = mpi.launch(2, program, &[]);
-        let bare = run(command(&words).current_dir(&directory));
-        let with = run(command(&words)
-            .current_dir(&directory)
-            .env("LD_PRELOAD", libgyan())
-            .env("GYAN_NOTICES", "warnings"));
-        assert_eq!((bare.code, with.code), (0, 0), "{mpi:?} {program}: {}", with.stderr);
-        assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?} {program}");
-        assert_eq!(with.stderr, bare.stderr, "{mpi:?} {program}");
-    }
 }

@@ -8,8 +8,7 @@ use gyan_results::{Number, Pvar, RankProfile, Values};
 use tempfile::TempDir;
 
 use crate::common::{
-    self, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, command, elements, gyan,
-    pvar,
+    self, MPICH, MPICH_PVARS, MPIS, OPENMPI, OPENMPI_SPC, Profiled, elements, gyan, pvar,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;
@@ -500,21 +499,11 @@ fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
     }
 }
 
-/// A program on one rank prints the same with gyan as without it.
-fn prints_the_same(mpi: Mpi, program: &str, settings: &[(&str, &str)]) {
-    let settings = [&[("GYAN_BUDGET", "none")], settings].concat();
-    let with = Profiled::run(mpi, 1, &[program], &settings);
-    let words = [mpi.mpirun(1), vec![mpi.program(program).display().to_string()]].concat();
-    let alone = common::run(&mut command(&words));
-    assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
-    assert_eq!(with.outcome.stdout, alone.stdout, "{mpi:?}");
-    with.profiles();
-}
-
 #[test]
 fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     for mpi in MPIS {
-        prints_the_same(mpi, "handlers", &[("GYAN_CRASHES", "off")]);
+        let settings = [("GYAN_BUDGET", "none"), ("GYAN_CRASHES", "off")];
+        Profiled::run(mpi, 1, &["handlers"], &settings).succeeded().ends_as_without().profiles();
     }
 }
 
@@ -522,16 +511,17 @@ fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
 #[test]
 fn after_the_end_of_mpi_the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     for mpi in MPIS {
-        let with = Profiled::run(mpi, 1, &["handlers"], &[]).outcome.stdout;
-        let words = [mpi.mpirun(1), vec![mpi.program("handlers").display().to_string()]].concat();
-        let alone = common::run(&mut command(&words)).stdout;
-        let moment = |text: &str, when: &str| {
-            text.lines().find(|line| line.starts_with(when)).map(str::to_owned).unwrap()
+        let with = Profiled::run(mpi, 1, &["handlers"], &[]);
+        let alone = with.without();
+        let moment = |when: &str| {
+            [&with.outcome, &alone].map(|of| of.stdout.lines().find(|line| line.starts_with(when)))
         };
         for when in ["before MPI_Init:", "after MPI_Finalize:"] {
-            assert_eq!(moment(&with, when), moment(&alone, when), "{mpi:?}");
+            let [with, alone] = moment(when);
+            assert!(with.is_some() && with == alone, "{when} {with:?} {alone:?}");
         }
-        assert_ne!(moment(&with, "after messages:"), moment(&alone, "after messages:"), "{mpi:?}");
+        let [with, alone] = moment("after messages:");
+        assert_ne!(with, alone);
     }
 }
 
@@ -539,7 +529,8 @@ fn after_the_end_of_mpi_the_handlers_of_signals_are_those_that_there_are_without
 #[test]
 fn an_error_handler_is_called_for_the_errors_of_the_program_only() {
     for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
-        prints_the_same(mpi, "null_comm", &[]);
+        let run = Profiled::run(mpi, 1, &["null_comm"], &[("GYAN_BUDGET", "none")]);
+        run.succeeded().ends_as_without().profiles();
     }
 }
 

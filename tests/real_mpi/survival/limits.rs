@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, libgyan, only_run_directory, profiles, run,
+    MPIS, Mpi, Outcome, Profiled, command, counts, libgyan, only_run_directory, profiles, run,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;
@@ -15,29 +15,24 @@ use crate::faults::inject;
 /// From the table of faults.
 const GROUP: &str = "limits";
 
-/// The program `limits`, which ends the same way without gyan and with it. Returns the latter.
-fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
-    at_limit_with(mpi, here, arguments, &[])
-}
-
-fn at_limit_with(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Outcome {
+/// The program `limits`, which ends the same way without gyan and with it. Returns the only line of gyan's.
+fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> String {
     let what = "the exit code and the program's own lines are as without gyan";
     let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
-    let mut words = mpi.launch(2, "limits", &[]);
-    words.extend(arguments.iter().map(|word| (*word).to_owned()));
+    let words = mpi.launch(2, "limits", arguments);
     let bare = run(command(&words).current_dir(here));
     let temporary = TempDir::new().unwrap();
-    let with = run(command(&words)
-        .current_dir(here)
-        .env("LD_PRELOAD", libgyan())
-        .env("TMPDIR", temporary.path())
-        .envs(settings.iter().copied()));
-    assert_eq!(bare.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {bare:?}");
+    let mut command = command(&words);
+    command.current_dir(here).env("LD_PRELOAD", libgyan()).env("TMPDIR", temporary.path());
+    let with = run(command.envs(settings.iter().copied()));
     assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);
     // MPICH's UCX writes to stdout that it cannot open files, with times.
-    assert_eq!(with.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {with:?}");
+    for outcome in [&bare, &with] {
+        assert_eq!(outcome.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {outcome:?}");
+    }
     fault.survived();
-    with
+    let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
+    line.to_owned()
 }
 
 /// The keeper, which has the rank's initial limits, still writes the profile.
@@ -46,8 +41,7 @@ fn a_limit_of_files_or_their_size_that_a_program_sets_is_none_for_its_profile() 
     for arguments in [&["size", "1024"][..], &["files"]] {
         for mpi in MPIS {
             let here = TempDir::new().unwrap();
-            let with = at_limit(mpi, here.path(), arguments);
-            let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+            let line = at_limit(mpi, here.path(), arguments, &[]);
             let directory = only_run_directory(here.path());
             let name = directory.file_name().unwrap().to_str().unwrap();
             assert!(line.ends_with(name), "{mpi:?}: {line}");
@@ -71,8 +65,7 @@ fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
     ] {
         for mpi in MPIS {
             let here = TempDir::new().unwrap();
-            let with = at_limit_with(mpi, here.path(), arguments, &[("GYAN_KEEPER", "off")]);
-            let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+            let line = at_limit(mpi, here.path(), arguments, &[("GYAN_KEEPER", "off")]);
             assert!(line.contains(reason) && line.contains(remedy), "{mpi:?}: {line}");
             let directory = only_run_directory(here.path());
             assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "half a file was left");
@@ -84,8 +77,7 @@ fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
 fn with_no_address_space_left_to_take_the_profiles_are_complete() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
-        let with = at_limit(mpi, here.path(), &["memory", "0"]);
-        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        let line = at_limit(mpi, here.path(), &["memory", "0"], &[]);
         let directory = line.rsplit(' ').next().unwrap();
         profiles(&here.path().join(directory), 2);
     }
@@ -96,17 +88,11 @@ fn a_program_that_goes_to_another_directory_has_its_profiles_where_it_began() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
         // Which is gone then.
-        let with = at_limit(mpi, here.path(), &["directory"]);
-        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        let line = at_limit(mpi, here.path(), &["directory"], &[]);
         let directory = only_run_directory(here.path());
         assert!(line.ends_with(&directory.display().to_string()), "{mpi:?}: {line}");
         profiles(&directory, 2);
-        let output = here.path().join("profile");
-        let words = mpi.launch(2, "limits", &["directory"]);
-        let mut elsewhere = command(&words);
-        elsewhere.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
-        assert_eq!(run(&mut elsewhere).code, 0);
-        profiles(&output, 2);
+        Profiled::run(mpi, 2, &["limits", "directory"], &[]).succeeded().profiles();
     }
 }
 

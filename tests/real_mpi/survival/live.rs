@@ -3,15 +3,15 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use gyan_results::{Ending, Number};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, OPENMPI, Profiled, call, comes_true, command, counts, gyan, keepers_of, known_live,
-    known_of_each, libgyan, live_files, lives, profiles, report, reported_summary, run,
+    MPIS, Mpi, OPENMPI, Profiled, call, comes_true, command, counts, keepers_of, known_live,
+    known_of_each, libgyan, live_files, lives, profiles, pvar, report, reported_summary, run,
 };
 use crate::faults::inject;
 
@@ -64,6 +64,24 @@ impl Waiting {
 
     pub(crate) fn directory(&self) -> std::path::PathBuf {
         self.here.path().join("profile")
+    }
+
+    /// What the launcher and the ranks said on stderr.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.here.path().join("stderr")).unwrap()
+    }
+
+    /// Lets the program go on, which ends well.
+    pub(crate) fn goes_on(&mut self) {
+        fs::write(self.here.path().join("go"), "").unwrap();
+        assert_eq!(self.end(), 0, "{}", self.stderr());
+    }
+
+    /// The same once these ranks are killed.
+    fn killed(mut self, ranks: &[u32]) -> Waiting {
+        self.kill(ranks);
+        self.end();
+        self
     }
 
     fn kill(&self, ranks: &[u32]) {
@@ -127,8 +145,7 @@ fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
         let text = report(waiting.directory(), &[]).stdout;
         let expected = "running: rank 0-1; numbers known until";
         assert!(text.contains(expected), "{mpi:?}\n{text}");
-        fs::write(waiting.here.path().join("go"), "").unwrap();
-        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        waiting.goes_on();
         profiles(&waiting.directory(), 2);
         lives(&waiting.directory(), 0);
         assert!(!report(waiting.directory(), &[]).stdout.contains("known until"), "{mpi:?}");
@@ -138,9 +155,7 @@ fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
 #[test]
 fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
     for mpi in MPIS {
-        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
-        waiting.kill(&[1]);
-        waiting.end();
+        let waiting = Waiting::start(mpi, &[AT_ONCE]).killed(&[1]);
         // The launcher may end the other rank with a signal that it can report.
         known_of_each(&waiting.directory(), 2);
         let summary = reported_summary(waiting.directory());
@@ -157,12 +172,10 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
 /// Samples are known up to the last one.
 #[test]
 fn the_largest_sample_of_a_queue_outlives_the_process() {
-    let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
-    waiting.kill(&[0, 1]);
-    waiting.end();
+    let waiting = Waiting::start(OPENMPI, &[AT_ONCE]).killed(&[0, 1]);
     let name = "pml_ob1_unexpected_msgq_length";
     let first = &lives(&waiting.directory(), 2)[0];
-    let queue = first.pvars.iter().find(|pvar| pvar.name == name).unwrap();
+    let queue = pvar(first, name);
     // Rank 0 has received none of the 7 messages when it samples at its first receive.
     let largest = queue.samples.as_ref().unwrap().sum.unwrap().max;
     assert_eq!(largest, Number::Integer(7));
@@ -190,8 +203,7 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
     let [directory] = &directories[..] else { panic!("{directories:?}") };
     lives(directory, 2);
     assert!(report(directory, &[]).stdout.contains("known until"));
-    fs::write(waiting.here.path().join("go"), "").unwrap();
-    assert_eq!(waiting.end(), 0);
+    waiting.goes_on();
     profiles(&waiting.directory(), 2);
     assert!(!directory.exists());
 
@@ -201,9 +213,7 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
 
 #[test]
 fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
-    let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
-    waiting.kill(&[0, 1]);
-    waiting.end();
+    let waiting = Waiting::start(OPENMPI, &[AT_ONCE]).killed(&[0, 1]);
     let directory = waiting.directory();
     lives(&directory, 2);
     let [path] = &live_files(&directory)[..] else { panic!("not one live file") };
@@ -250,8 +260,7 @@ fn a_live_file_that_somebody_cuts_short_harms_nobody() {
         lives_while_it_runs(&waiting, 2);
         open(&live_files(&waiting.directory())[0]).set_len(0).unwrap();
         lives_while_it_runs(&waiting, 2);
-        fs::write(waiting.here.path().join("go"), "").unwrap();
-        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        waiting.goes_on();
         let profiles = profiles(&waiting.directory(), 2);
         assert_eq!(counts(&profiles[0])["MPI_Barrier"], 2, "{mpi:?}");
         fault.survived();
@@ -270,8 +279,7 @@ fn a_keeper_that_is_killed_costs_no_profile() {
         let policy = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(41 - 3);
         assert_eq!(policy, Some("3"));
         kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
-        fs::write(waiting.here.path().join("go"), "").unwrap();
-        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        waiting.goes_on();
         profiles(&waiting.directory(), 2);
         lives(&waiting.directory(), 0);
         fault.survived();
@@ -282,11 +290,9 @@ fn a_keeper_that_is_killed_costs_no_profile() {
 #[test]
 fn without_a_keeper_ranks_write_their_profiles_themselves() {
     for mpi in MPIS {
-        let run =
-            Profiled::run(mpi, 2, &["endings", "finalize"], &[("GYAN_KEEPER", "off"), AT_ONCE])
-                .succeeded();
-        run.profiles();
-        let mut waiting = Waiting::start(mpi, &[("GYAN_KEEPER", "off"), AT_ONCE]);
+        let settings = [("GYAN_KEEPER", "off"), AT_ONCE];
+        Profiled::run(mpi, 2, &["endings", "finalize"], &settings).succeeded().profiles();
+        let mut waiting = Waiting::start(mpi, &settings);
         assert!(keepers_of(&waiting.directory()).is_empty());
         waiting.kill(&[0, 1]);
         waiting.end();
@@ -310,13 +316,9 @@ fn write_at(path: &Path, at: u64, bytes: &[u8]) {
 /// Files of an earlier, killed job are replaced, and not mixed with new ones.
 #[test]
 fn a_run_after_one_that_was_killed_is_reported_alone() {
-    let mut killed = Waiting::start(OPENMPI, &[AT_ONCE]);
-    killed.kill(&[0, 1]);
-    killed.end();
+    let killed = Waiting::start(OPENMPI, &[AT_ONCE]).killed(&[0, 1]);
     let again = |words: &[&str]| {
-        let mut line = OPENMPI.launch(2, "endings", &[]);
-        line.extend(words.iter().map(|word| (*word).to_owned()));
-        let mut command: Command = command(&line);
+        let mut command = command(&OPENMPI.launch(2, "endings", words));
         command.current_dir(&killed.here).env("LD_PRELOAD", libgyan());
         run(command.env("GYAN_OUTPUT", "profile").env(AT_ONCE.0, AT_ONCE.1))
     };
@@ -335,13 +337,9 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
 /// `gyan run` reports what is left of a program that was killed.
 #[test]
 fn the_command_reports_a_program_that_was_killed() {
-    let run = Profiled::run(OPENMPI, 2, &["endings", "signal", "9"], &[AT_ONCE]);
-    lives(&run.directory, 2);
     let words = OPENMPI.launch(2, "endings", &["signal", "9"]);
-    let here = TempDir::new().unwrap();
-    let mut command = gyan();
-    command.current_dir(&here).args(["run", "-o", "out", "--"]).args(&words);
-    let outcome = crate::common::run(&mut command);
-    assert_eq!(outcome.code, 137, "{}", outcome.stderr);
-    assert!(says_killed(&outcome.stderr), "{}", outcome.stderr);
+    let run = Profiled::by_command(&[], 2, &words, &[AT_ONCE]);
+    assert_eq!(run.outcome.code, 137);
+    assert!(says_killed(&run.outcome.stderr));
+    lives(&run.directory, 2);
 }

@@ -2,7 +2,7 @@
 
 mod bad_surroundings;
 mod checked;
-mod crashes;
+pub(crate) mod crashes;
 mod endings;
 pub(crate) mod frozen;
 mod harmless;

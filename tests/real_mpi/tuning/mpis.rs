@@ -9,7 +9,9 @@ use gyan_results::{Figure, Gain, Summary, Took, Trial, Tuning, Witnessed};
 use tempfile::TempDir;
 
 use super::tuning;
-use crate::common::{BED, MPICH_PVARS, Mpi, OPENMPI5, Outcome, command, gyan, run, run_within};
+use crate::common::{
+    BED, MPICH_PVARS, MPICH5, Mpi, OPENMPI5, Outcome, command, gyan, reported_summary, run_within,
+};
 use crate::tables::compare;
 
 /// For a whole tune on a busy machine.
@@ -17,7 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 const OPENMPI4: Mpi = BED[0];
 const MPICH4: Mpi = BED[1];
-const MPICH5: Mpi = BED[3];
 
 /// A program of `tests/programs/problems.c` that one setting cures.
 struct Case {
@@ -87,8 +88,7 @@ impl Case {
     fn summary(&self, here: &Path, out: &str, environment: &[(&str, &str)]) -> Summary {
         let outcome = self.run(here, &["run", "-o", out, "--no-report"], environment);
         assert_eq!(outcome.code, 0, "{environment:?}: {}", outcome.stderr);
-        let report = run(gyan().args(["report", "--format", "json", out]).current_dir(here));
-        serde_json::from_str(&report.stdout).unwrap()
+        reported_summary(here.join(out))
     }
 
     /// `gyan tune` of the program in `here`.

@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{CvarSetting, RankProfile};
-use tempfile::TempDir;
 
-use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, profiles, succeed};
+use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Profiled, only_warning, report};
 
-/// `gyan run -o out <options> -- mpirun -n 2 exit_code`, and the profiles.
-fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str]) -> (Outcome, Vec<RankProfile>) {
-    let mut command = gyan();
-    command.current_dir(here).args(["run", "--force", "-o", "out"]).args(options).arg("--");
-    let outcome = succeed(command.args(mpi.mpirun(2)).arg(mpi.program("exit_code")));
-    (outcome, profiles(&here.path().join("out"), 2))
+/// A run by `gyan run` with these options.
+fn gyan_run(mpi: Mpi, options: &[&str]) -> Profiled {
+    Profiled::by_command(options, 2, &mpi.launch(2, "exit_code", &[]), &[]).succeeded()
 }
 
 fn cvars(profile: &RankProfile) -> BTreeMap<&str, &CvarSetting> {
@@ -23,18 +19,18 @@ fn cvars(profile: &RankProfile) -> BTreeMap<&str, &CvarSetting> {
 /// record of the run together with its run time.
 #[test]
 fn an_eager_limit_is_changed_verified_and_recorded() {
-    let here = TempDir::new().unwrap();
     for (mpi, changes) in [
         (OPENMPI, &[("btl_vader_eager_limit", "2048"), ("btl_self_eager_limit", "256")][..]),
         (MPICH, &[("MPIR_CVAR_BCAST_SHORT_MSG_SIZE", "1024")]),
     ] {
-        let (_, before) = gyan_run(mpi, &here, &[]);
+        let before = gyan_run(mpi, &[]).profiles();
         let settings: Vec<String> =
             changes.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let options: Vec<&str> =
             settings.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
-        let (outcome, after) = gyan_run(mpi, &here, &options);
-        assert!(outcome.notices().is_empty(), "{}", outcome.stderr);
+        let run = gyan_run(mpi, &options);
+        assert!(run.outcome.notices().is_empty());
+        let after = run.profiles();
         for (name, value) in changes {
             assert!(!cvars(&before[0]).contains_key(name), "{name}");
             let recorded = cvars(&after[0])[name];
@@ -51,7 +47,7 @@ fn an_eager_limit_is_changed_verified_and_recorded() {
         for (name, value) in changes {
             assert_eq!(recorded[name].value.as_deref(), Some(*value), "{name}");
         }
-        let report = succeed(gyan().args(["report", "--environment", "out"]).current_dir(&here));
+        let report = report(&run.directory, &["--environment"]);
         for (name, value) in changes {
             let line = report.stdout.lines().find(|line| line.starts_with(name)).unwrap();
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -66,12 +62,12 @@ fn what_makes_no_sense_is_one_warning_and_no_change() {
         (OPENMPI, "btl_vader_eager_limit", Some("pml_ob1_major_version")),
         (MPICH, "MPIR_CVAR_BCAST_MIN_PROCS", None),
     ] {
-        let here = TempDir::new().unwrap();
         let bad_type = format!("{name}=many");
         let constant = constant.map(|name| format!("{name}=7"));
         let mut options = vec!["--set", &bad_type, "--set", "no_such_variable=1"];
         options.extend(constant.iter().flat_map(|constant| ["--set", constant]));
-        let (outcome, profiles) = gyan_run(mpi, &here, &options);
+        let run = gyan_run(mpi, &options);
+        let profiles = run.profiles();
         let mut expected = vec![
             format!("gyan: GYAN_CVARS: {name}=many: is not a value of its type; no change"),
             "gyan: GYAN_CVARS: no_such_variable=1: this MPI library has no such control variable; \
@@ -81,7 +77,7 @@ fn what_makes_no_sense_is_one_warning_and_no_change() {
         expected.extend(constant.iter().map(|constant| {
             format!("gyan: GYAN_CVARS: {constant}: is a constant of the library; no change")
         }));
-        assert_eq!(outcome.notices(), expected, "{mpi:?}");
+        assert_eq!(run.outcome.notices(), expected);
         let of_setting = |warning: &&String| warning.starts_with("GYAN_CVARS");
         let noted = profiles[0].warnings.iter().filter(of_setting).count();
         assert_eq!(noted, expected.len(), "{:?}", profiles[0].warnings);
@@ -130,7 +126,5 @@ fn a_late_start_writes_through_the_interface() {
     let settings = [("GYAN_CVARS", "btl_self_eager_limit=256"), ("GYAN_CVARS_RECORD", "all")];
     let run = Profiled::run(OPENMPI, 1, &["late"], &settings).succeeded();
     let profiles = run.profiles();
-    let warnings = &profiles[0].warnings;
-    let about = warnings.iter().filter(|text| text.contains("btl_self_eager_limit=256"));
-    assert_eq!(about.count(), 1, "{warnings:?}");
+    only_warning(&profiles[0], "btl_self_eager_limit=256");
 }

@@ -92,7 +92,9 @@ fn kept_and_left_out(profile: &RankProfile) -> (BTreeSet<u32>, u64, u64) {
 fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
     const STEPS: u32 = 400;
     for mpi in WITH_OBJECTS {
-        for budget in ["none", "0.5%", "0.000001%"] {
+        // What a budget does is the same with each.
+        let budgets = if mpi == OPENMPI { 3 } else { 1 };
+        for budget in ["none", "0.5%", "0.000001%"].into_iter().take(budgets) {
             let settings = [OB1, ("GYAN_BUDGET", budget)];
             let profiled =
                 Profiled::run(mpi, 2, &["churn", &STEPS.to_string()], &settings).succeeded();
