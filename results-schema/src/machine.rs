@@ -131,8 +131,8 @@ pub struct Resources {
     pub counters_absent: Option<String>,
 }
 
-/// The threads that a rank had when its profile was made. One is busy if it ran for at least a tenth of the time since
-/// `MPI_Init` in which it was not kept waiting for a processor.
+/// The threads that a rank had when its profile was made. One is busy if it ran, or was ready to run, for at least a
+/// tenth of the time since `MPI_Init`, and ran for a twentieth of the time in which it was not kept waiting.
 #[derive(Data!, Serialize, Default)]
 pub struct Threads {
     /// How many there were, with those of libraries and of gyan.
@@ -265,7 +265,7 @@ reduced! {
         /// Number of threads at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.number),
-        /// Number of threads that ran for at least a tenth of the time in which they were not kept waiting for a processor.
+        /// Number of threads that ran, or were ready to, for at least a tenth of the run, and were no helpers that waited.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         + busy_threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.busy),
         /// Seconds for which a busy thread was ready to run and had no processor, on average over those of a rank.

@@ -202,7 +202,7 @@ columns! { of in RankProfile;
     column(processors_used: Double, Exact) => used(of).and_then(|of| of.processors_used),
     /// threads at the end, with those of libraries
     column(threads: Integer, Exact) => used(of).and_then(|of| Some(of.threads.as_ref()?.number)),
-    /// threads that ran for a tenth of the time since MPI_Init in which they were not kept waiting for a processor
+    /// threads that ran, or were ready to, for a tenth of the time since MPI_Init, and were no helpers that waited
     column(busy_threads: Integer, Exact) => used(of).and_then(|of| Some(of.threads.as_ref()?.busy)),
     /// seconds for which a busy thread was ready to run and had no processor, on average
     column(thread_wait_s: Double, Exact) =>

@@ -12,9 +12,10 @@ use gyan_results::{Loads, Ranges, Threads};
 
 use super::topology::{names, text};
 
-/// A thread that ran for less of the time in which it had a processor or wanted none is a helper, such as those of MPI
-/// libraries. The time for which it was kept waiting does not count: on a full host that of helpers is long, too.
+/// A thread that ran, or was ready to run, for less of the time is a helper, such as those of MPI libraries.
 const BUSY: f64 = 0.1;
+/// So is one that ran for less of the time in which nothing kept it waiting: on a full host helpers wait for long, too.
+const RUNS: f64 = 0.05;
 /// So many are looked at, those that were started first; all of them are counted.
 const MOST: usize = 512;
 /// `USER_HZ`, in which proc(5) counts; Linux shows 100 to every program.
@@ -65,7 +66,8 @@ impl ThreadTimes {
             let wanted = now.wanted_s.map(|now| now - before.wanted_s.unwrap_or_default());
             let ran_s = now.ran_s - before.ran_s;
             let free_s = (elapsed_s - wanted.unwrap_or_default()).max(0.0);
-            if ran_s == 0.0 && free_s > 0.0 || ran_s < BUSY * free_s {
+            let awake_s = ran_s + wanted.unwrap_or_default();
+            if awake_s < BUSY * elapsed_s || ran_s < RUNS * free_s {
                 continue;
             }
             busy += 1;
@@ -112,21 +114,21 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_busy_if_it_ran_for_a_tenth_of_the_time_in_which_nothing_kept_it_waiting() {
+    fn a_thread_is_busy_if_it_ran_or_wanted_to_for_a_tenth_of_the_time() {
         let before = [("proc/self/task/4/schedstat", "50000000000 2000000000 9\n")];
         let now = [
-            // 8 s and 1 s since then, 9 s and 0 s, nothing, 0.5 s and 9.4 s, 0.5 s and 4 s: of 0.6 s, and of 6 s.
+            // 8 s and 1 s since then, 9 s and 0 s, nothing, 0.5 s and 0.6 s; 0.3 s and 3 s are of a helper that waited.
             ("proc/self/task/4/schedstat", "58000000000 3000000000 19\n"),
             ("proc/self/task/5/schedstat", "9000000000 0 3\n"),
             ("proc/self/task/6/schedstat", "40000000 0 3\n"),
-            ("proc/self/task/12/schedstat", "500000000 9400000000 3\n"),
-            ("proc/self/task/14/schedstat", "500000000 4000000000 3\n"),
+            ("proc/self/task/12/schedstat", "500000000 600000000 3\n"),
+            ("proc/self/task/14/schedstat", "300000000 3000000000 3\n"),
             ("proc/self/task/13/stat", ""),
         ];
         let threads = done(&now, &before).unwrap();
         assert_eq!((threads.number, threads.busy), (6, 3));
         let wait_s = threads.processor_wait_s.unwrap();
-        assert!((wait_s - 10.4 / 3.0).abs() < 1e-9, "{wait_s}");
+        assert!((wait_s - 1.6 / 3.0).abs() < 1e-9, "{wait_s}");
         let loads: Vec<_> =
             threads.loads.iter().map(|of| (of.processors.as_str(), of.threads)).collect();
         assert_eq!(loads, [("1", 1.0), ("0", 2.0)]);
