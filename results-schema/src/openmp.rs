@@ -5,7 +5,6 @@ use crate::data::{Data, Serialize, derive};
 use crate::merge::{Later, Lowest, SumOfErrors, reduced};
 use crate::sites::CodeAddress;
 use crate::statistics::{Statistic, Statistics};
-use crate::units::Unit;
 
 /// What an OpenMP runtime told through OMPT (OpenMP 5.0, 4.2), from `MPI_Init` to `MPI_Finalize`.
 ///
@@ -171,24 +170,6 @@ reduced! {
         /// Seconds that its threads had: those of `time_s`, of each thread of its largest team.
         + threads_s: Statistic = Statistics => |of| of.threads as f64 * of.time_s,
     } without ()
-}
-
-impl OpenMpSummary {
-    /// The numbers over the ranks, each by the name of its field and with its unit.
-    pub fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
-        let all = [
-            ("threads", Unit::Count, &self.threads),
-            ("elapsed_s", Unit::Seconds, &self.elapsed_s),
-            ("capacity_s", Unit::Seconds, &self.capacity_s),
-            ("useful_s", Unit::Seconds, &self.useful_s),
-            ("lost_to_mpi_s", Unit::Seconds, &self.lost_to_mpi_s),
-            ("lost_to_serial_s", Unit::Seconds, &self.lost_to_serial_s),
-            ("lost_to_imbalance_s", Unit::Seconds, &self.lost_to_imbalance_s),
-            ("serial_s", Unit::Seconds, &self.serial_s),
-            ("serial_in_mpi_s", Unit::Seconds, &self.serial_in_mpi_s),
-        ];
-        all.into_iter()
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A phase of the program: on one rank and over ranks.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::merge::{Each, Later, reduced};
 use crate::statistics::Statistics;
 use crate::{
@@ -34,15 +34,14 @@ pub struct Phase {
 }
 
 /// What the processor and the host counted in a phase, in those stretches at both ends of which the counters were read.
-#[derive(Data!, Serialize, Copy, Default)]
+#[apply(datum!)]
+#[derive(Copy, Default)]
 pub struct PhaseCounters {
     /// Seconds of these stretches.
     pub time_s: f64,
     /// What the processor counted in user mode, in MPI too, on the thread that initialised MPI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     /// The joules that the host took meanwhile; only of the first rank on each host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
 }
 
