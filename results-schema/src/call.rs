@@ -52,19 +52,15 @@ reduced! {
         /// The number of calls.
         count: Statistic = Each,
         /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Statistic> = Option<Each>,
         /// How many calls were timed, on all ranks.
         #[serde(default)]
         timed: u64 = u64,
         /// Seconds in all calls, over the ranks that know it; none when no rank does.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_s: Option<Statistic> = Option<Each>,
         /// The standard error of the sum over the ranks; none when a rank has none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors => |call| call.time_s.map(|_| call.time_error_s),
         /// Seconds of the longest call, over the ranks that timed one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_max_s: Option<Statistic> = Option<Statistics>,
         /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -113,7 +109,6 @@ reduced! {
         time_s: Statistic = Statistics,
         /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
         /// not know its own; the sum is then a lower bound.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors,
         /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
         /// is not known.

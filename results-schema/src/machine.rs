@@ -239,7 +239,6 @@ reduced! {
         /// Number of logical processors that a rank may run on.
         processors: Statistic = Statistics => |of| of.processors.parse::<Ranges>().unwrap_or_default().len(),
         /// Bytes of memory that the control group of a rank may use, over the ranks that have such a limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + memory_limit_bytes: Option<Statistic> = Option<Statistics> => |of| of.memory_limit_bytes(),
         /// Seconds of processor time in the program.
         user_s: Statistic = Statistics,
@@ -250,22 +249,16 @@ reduced! {
         /// How often the kernel took its processor from a thread.
         involuntary_switches: Statistic = Statistics,
         /// Seconds for which the first thread was ready to run and had no processor.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         processor_wait_s: Option<Statistic> = Option<Statistics>,
         /// How many processors a rank used on average.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         processors_used: Option<Statistic> = Option<Statistics>,
         /// Number of threads at the end.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.number),
         /// Number of threads that ran, or were ready to, for at least a tenth of the run.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + busy_threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.busy),
         /// Seconds for which a busy thread was ready to run and had no processor, on average over those of a rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + thread_wait_s: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().and_then(|of| of.processor_wait_s),
         /// The OpenMP runtime of the lowest rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         openmp: Option<OpenMpRuntime> = Lowest<Option<OpenMpRuntime>>,
         /// Page faults without input or output.
         minor_faults: Statistic = Statistics,
@@ -274,42 +267,34 @@ reduced! {
         /// The most memory that the process had resident, in bytes.
         peak_memory_bytes: Statistic = Statistics,
         /// Instructions outside MPI, of the thread that initialised it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_instructions: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().map(|useful| useful.instructions)
         },
         /// Cycles outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_cycles: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().map(|useful| useful.cycles)
         },
         /// Instructions per cycle outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_ipc: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().and_then(|useful| useful.ipc())
         },
         /// Cache misses of the last level per 1000 instructions, outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_misses_per_1000: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().and_then(|useful| useful.misses_per_1000())
         },
         /// Instructions per cycle, in MPI too.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + ipc: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().and_then(|counters| counters.total.ipc())
         },
         /// Cycles a second of processor time, in MPI too.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + frequency_hz: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().and_then(Counters::frequency_hz)
         },
         /// The part of their time on a processor in which the counters counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + counted_share: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().map(|counters| counters.counted_share)
         },
         /// Why there are no counters, according to the lowest rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         counters_absent: Option<String> = Lowest<Option<String>>,
     } without (cgroup, start_peak_memory_bytes, counters)
 }

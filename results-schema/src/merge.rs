@@ -378,14 +378,14 @@ pub(crate) fn known_statistic(field: &dyn Any) -> Option<&Statistic> {
 /// }
 /// ```
 ///
-/// A field of the rank that is in no line and not in `without` does not compile.
+/// A field of the rank that is in no line and not in `without` does not compile. An `Option` that is none is left out of the file.
 macro_rules! reduced {
     (
         $(#[$about:meta])*
         $Own:ident => $Reduction:ident => $Summary:ident by ($($(#[$key_about:meta])* $key:ident: $Key:ty),* $(,)?)
         { $($lines:tt)* } without ($($unused:ident),*)
     ) => {
-        $crate::merge::reduced!(@types [$(#[$about])*] $Own $Reduction $Summary [$($(#[$key_about])* $key: $Key,)*] $($lines)*);
+        $crate::merge::reduced!(@types [$(#[$about])*] [$Reduction $Summary] [$($(#[$key_about])* $key: $Key,)*] [] $($lines)*);
 
         impl $crate::merge::Takes<$Own> for $Reduction {
             #[inline]
@@ -396,8 +396,26 @@ macro_rules! reduced {
         }
     };
     (
-        @types [$(#[$about:meta])*] $Own:ident $Reduction:ident $Summary:ident [$($(#[$key_about:meta])* $key:ident: $Key:ty,)*]
-        $($(#[$meta:meta])* $(+)? $field:ident: $ty:ty = $kind:ty $(=> |$of:ident| $from:expr)?),* $(,)?
+        @types $about:tt $names:tt $keys:tt [$($done:tt)*]
+        $(#[$meta:meta])* $(+)? $field:ident: Option<$ty:ty> = $kind:ty $(=> |$of:ident| $from:expr)? $(, $($rest:tt)*)?
+    ) => {
+        $crate::merge::reduced!(@types $about $names $keys [
+            $($done)* {
+                [$(#[$meta])* #[serde(default, skip_serializing_if = "Option::is_none")]] $field [Option<$ty>] [$kind]
+            }
+        ] $($($rest)*)?);
+    };
+    (
+        @types $about:tt $names:tt $keys:tt [$($done:tt)*]
+        $(#[$meta:meta])* $(+)? $field:ident: $ty:ty = $kind:ty $(=> |$of:ident| $from:expr)? $(, $($rest:tt)*)?
+    ) => {
+        $crate::merge::reduced!(@types $about $names $keys [
+            $($done)* { [$(#[$meta])*] $field [$ty] [$kind] }
+        ] $($($rest)*)?);
+    };
+    (
+        @types [$(#[$about:meta])*] [$Reduction:ident $Summary:ident] [$($(#[$key_about:meta])* $key:ident: $Key:ty,)*]
+        [$({ [$(#[$meta:meta])*] $field:ident [$ty:ty] [$kind:ty] })*]
     ) => {
         $(#[$about])*
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -155,7 +155,6 @@ reduced! {
         /// Wall seconds from its begin to its end, summed over the entries of a rank.
         time_s: Statistic = Statistics,
         /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors,
         /// Seconds of its threads outside of barriers and MPI.
         work_s: Statistic = Statistics,

@@ -102,10 +102,8 @@ reduced! {
         /// Seconds in it, without the phases inside it.
         time_s: Statistic = Each,
         /// Seconds of those in MPI functions that were timed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + in_mpi_s: Option<Statistic> = Option<Each>,
         /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_s: Option<Statistic> = Option<Each>,
         /// One row for each function that a rank called in it.
         calls: Vec<CallSummary> = Later,
@@ -120,23 +118,19 @@ reduced! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         + samples: Vec<SamplesSummary> = Later,
         /// Seconds of it at both ends of which counters were read.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + counted_s: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counters.map(|counters| counters.time_s)
         },
         /// Instructions per cycle, in MPI too, on the thread that initialised MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + ipc: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counts().and_then(|counts| counts.ipc())
         },
         /// Cache misses of the last level per 1000 instructions, likewise.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + misses_per_1000: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counts().and_then(|counts| counts.misses_per_1000())
         },
         /// The joules that the host took meanwhile, of the first rank on each host; estimated from the time in which they were
         /// counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + energy_j: Option<Statistic> = Option<Statistics> => |phase| phase.energy_j(),
     } without (counters)
 }
