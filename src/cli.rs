@@ -222,9 +222,12 @@ pub(crate) struct RunOptions {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Where a page that is asked for goes.
+/// How something is printed, and where a page of it goes.
 #[derive(Args)]
 pub(crate) struct PageOptions {
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
     /// Where the page goes, with --format html [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -321,9 +324,6 @@ pub(crate) struct ReportOptions {
     /// The run directory, a pack of it, or the directory of a tune; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
     pub(crate) directories: Vec<PathBuf>,
-    /// How to print it
-    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
-    pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
     /// Everything, including what is zero on every rank and what was not read
@@ -503,9 +503,6 @@ pub(crate) struct DiffOptions {
     /// Everything, including what is small, within an error, or within the noise
     #[arg(long)]
     pub(crate) all: bool,
-    /// How to print it
-    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
-    pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
 }
@@ -578,9 +575,6 @@ pub(crate) struct ScaleOptions {
     /// Every number, including those that are constant or 0
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// How to print it
-    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
-    pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
 }
@@ -742,9 +736,6 @@ pub(crate) struct ArchiveReportOptions {
     /// Every row
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// How to print it
-    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
-    pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
 }
@@ -774,9 +765,6 @@ pub(crate) struct ArchiveJobOptions {
     /// Also what is 0 on every rank, and every row
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// How to print it
-    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
-    pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
 }

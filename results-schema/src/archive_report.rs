@@ -2,7 +2,7 @@
 //! hours of the logical processors that the ranks may use.
 
 use crate::Tool;
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 
 /// What an archive tells of the jobs of some days.
 #[derive(Data!, Serialize)]
@@ -64,7 +64,7 @@ impl ArchiveHours {
 }
 
 /// The jobs of a program.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct ArchiveProgram {
     /// The file name of the executable.
     pub program: String,
@@ -72,12 +72,10 @@ pub struct ArchiveProgram {
     #[serde(flatten)]
     pub hours: ArchiveHours,
     /// What is the first finding of most of its jobs that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
     /// How many jobs that are.
     pub finding_jobs: u64,
     /// What to do about it, of one of these jobs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The calls of a function, and the time of a rank in MPI: on one rank and over ranks.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{apply, datum};
 use crate::merge::{Each, SumOfErrors, reduced};
 use crate::statistics::{Statistic, Statistics};
 
@@ -8,7 +8,8 @@ use crate::statistics::{Statistic, Statistics};
 ///
 /// The count is exact. The times are an unbiased estimate from the calls that were timed; when all
 /// were, they are exact too and their standard error is 0.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct Call {
     /// Its name in C.
     pub name: String,
@@ -16,21 +17,17 @@ pub struct Call {
     pub count: u64,
     /// Bytes that the calls handed to MPI: sent, contributed to a collective operation, or requested from a
     /// window or a file. None when that is not counted, as for receives.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// How many calls were timed.
     #[serde(default)]
     pub timed: u64,
     /// Seconds in all calls; none when none was timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
     /// The standard error of `time_s`; none when the calls that were timed cannot tell it: then `time_s` is a
     /// lower bound. It is also a lower bound when the error exceeds half of it; the error is then half of the
     /// longest time that the calls can have taken in addition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of the longest call that was timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_max_s: Option<f64>,
     /// How many calls took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns: an estimate like the time, up to the
     /// last that is not 0. For the whole run, not for a phase.
@@ -55,19 +52,15 @@ reduced! {
         /// The number of calls.
         count: Statistic = Each,
         /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Statistic> = Option<Each>,
         /// How many calls were timed, on all ranks.
         #[serde(default)]
         timed: u64 = u64,
         /// Seconds in all calls, over the ranks that know it; none when no rank does.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_s: Option<Statistic> = Option<Each>,
         /// The standard error of the sum over the ranks; none when a rank has none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors => |call| call.time_s.map(|_| call.time_error_s),
         /// Seconds of the longest call, over the ranks that timed one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_max_s: Option<Statistic> = Option<Statistics>,
         /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,12 +75,12 @@ reduced! {
 }
 
 /// The time that a rank spent inside MPI functions: an estimate from the calls that were timed.
-#[derive(Data!, Serialize, Copy)]
+#[apply(datum!)]
+#[derive(Copy)]
 pub struct InMpi {
     /// Seconds, summed over all threads.
     pub time_s: f64,
     /// The standard error of that; none when it is a lower bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// The part of `job.elapsed_s` in which at least one thread is inside; `time_s / job.elapsed_s`, which can be above 1,
     /// where that is not known.
@@ -98,7 +91,6 @@ pub struct InMpi {
     pub threads: u64,
     /// Seconds in which at least one of several threads was inside; none for one thread, for which it is `time_s`, and
     /// where it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_s: Option<f64>,
 }
 
@@ -117,7 +109,6 @@ reduced! {
         time_s: Statistic = Statistics,
         /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
         /// not know its own; the sum is then a lower bound.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors,
         /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
         /// is not known.

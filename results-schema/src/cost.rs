@@ -74,13 +74,10 @@ reduced! {
         /// Seconds spent reading variables in between.
         sampling_s: Statistic = Statistics,
         /// Seconds spent counting and timing calls; none when no rank reports it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         wrappers_s: Option<Statistic> = Option<Statistics> => |of| Some(of.wrappers_s),
         /// Seconds in callbacks of the library, over the ranks that report it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         events_s: Option<Statistic> = Option<Statistics> => |of| Some(of.events_s),
         /// Seconds spent recording the events of a timeline, over the ranks that did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         timeline_s: Option<Statistic> = Option<Statistics> => |of| {
             (of.timeline_s > 0.0).then_some(of.timeline_s)
         },
@@ -90,10 +87,8 @@ reduced! {
         share: Statistic = Statistics,
         /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
         /// when no rank reports it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         running_share: Option<Statistic> = Option<Statistics> => |of| Some(of.running_share),
         /// The share that the budget allows, according to the lowest rank; none for no limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         budget: Option<f64> = Lowest<Option<f64>>,
         /// The ranks on which gyan cost more than that.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

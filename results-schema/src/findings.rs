@@ -1,25 +1,23 @@
 //! The conclusions from a run: efficiencies, and findings with what is at stake and what to do.
 
 use crate::Fidelity;
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 
 /// How well the time of the ranks was used (POP, Performance Optimisation and Productivity, "Standard Metrics").
 ///
 /// With the time T of an average rank and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
 /// communication efficiency max U / T, and the parallel efficiency their product, mean U / T.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct Efficiencies {
     /// 1 when each rank has the same work.
     pub load_balance: f64,
     /// 1 when the rank with the most work spends no time in MPI.
     pub communication: f64,
     /// What `communication` is made of; none when too little is known of how long ranks wait for each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<CommunicationSplit>,
     /// The part of the time of all ranks that is spent outside MPI.
     pub parallel: f64,
     /// The standard error of `parallel`, if the time in MPI is an estimate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_error: Option<f64>,
     /// The rank with the most time outside MPI.
     pub busiest_rank: u32,
@@ -28,7 +26,6 @@ pub struct Efficiencies {
     pub phases: Vec<PhaseEfficiencies>,
     /// Those of the threads of OpenMP; none when not every rank has a runtime that tells, when no region was parallel, or when
     /// too few regions were timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hybrid: Option<HybridEfficiencies>,
 }
 

@@ -3,27 +3,25 @@
 
 #[cfg(feature = "schema")]
 use crate::Number;
-use crate::data::{Data, Deserialize, Serialize, derive};
+use crate::data::{Data, Deserialize, Serialize, apply, datum, derive};
 use crate::{InMpiSummary, Ranges, Statistic};
 
 /// A difference is reported if chance would cause it with less than this probability.
 const CHANCE: f64 = 0.01;
 
 /// The ranks of one host.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct HostSummary {
     /// Its name.
     pub host: String,
     /// Its ranks that are in the summary, as ranges: `0-3,8`.
     pub ranks: String,
     /// The share of the run that they spent in MPI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<HostStatistic>,
     /// The mean length of their queues of unexpected messages, from performance variables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected_length: Option<HostStatistic>,
     /// The mean length of their queues of posted receives, from performance variables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted_length: Option<HostStatistic>,
 }
 

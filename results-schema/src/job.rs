@@ -3,7 +3,7 @@
 use crate::data::{Data, Serialize, derive};
 
 /// The program that wrote a file.
-#[derive(Data!, Serialize, Eq)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct Tool {
     /// Always `gyan`.
     pub name: String,
@@ -94,7 +94,7 @@ pub struct CvarSetting {
 }
 
 /// How a rank ended.
-#[derive(Data!, Serialize, Eq)]
+#[derive(Data!, Serialize, Default, Eq)]
 pub struct End {
     /// By what.
     pub how: Ending,
@@ -104,7 +104,7 @@ pub struct End {
 }
 
 /// What ended a rank.
-#[derive(Data!, Serialize, Copy, Eq)]
+#[derive(Data!, Serialize, Copy, Default, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// `MPI_Finalize`.
@@ -120,6 +120,7 @@ pub enum Ending {
     /// before.
     Killed,
     /// The end is not known: a live file of a process on another node, which may still be running.
+    #[default]
     Unknown,
 }
 

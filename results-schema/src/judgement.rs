@@ -2,7 +2,7 @@
 
 use strum::VariantArray;
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::{Number, Shift, Tool};
 
 /// Runs of a program, judged by rules against earlier runs of it.
@@ -44,7 +44,7 @@ impl Judgement {
 }
 
 /// One number or finding, judged.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct JudgedRow {
     /// The rule that judged it.
     pub rule: CheckRule,
@@ -55,23 +55,17 @@ pub struct JudgedRow {
     /// What the numbers are in: `s`, `bytes`, or empty.
     pub unit: String,
     /// The number of the baselines: the largest count, the median of times, how many baselines have the finding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Number>,
     /// The number of the runs: the smallest count, the median of times, how many runs have the finding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Number>,
     /// The most that it may be; a time above it fails only when noise does not explain it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Number>,
     /// For a time: the probability that noise alone makes any of the times this much longer (Mann-Whitney U, one-sided, and
     /// Holm). None when there are too few runs to tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// For a time: how far the new runs are from the baselines, with several runs on both sides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Shift>,
     /// A remark: the title of a finding, or why it was not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
 

@@ -1,11 +1,10 @@
 //! What the ranks ran on: the hosts, the part of them that each rank may use, and what it used.
 
 use crate::counters::{Counters, Counts};
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::merge::{Lowest, reduced};
 use crate::ranges::Ranges;
 use crate::statistics::{Statistic, Statistics};
-use crate::units::Unit;
 
 /// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank on
 /// each host, or by every rank if the launcher does not say which is the first.
@@ -85,13 +84,13 @@ pub struct Transport {
 }
 
 /// The part of its host that a rank may use, and what it used. Exact, as the kernel counts it.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct Resources {
     /// The logical processors that the rank may run on, as ranges: the affinity of the thread that
     /// initialised MPI, just after that. Empty when the kernel does not say.
     pub processors: String,
     /// The limits of its control group; none if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Cgroup>,
     /// Seconds of processor time in the program, of all threads, since `MPI_Init`.
     pub user_s: f64,
@@ -103,17 +102,13 @@ pub struct Resources {
     pub involuntary_switches: u64,
     /// Seconds for which its first thread was ready to run and had no processor, as the kernel's scheduler counts
     /// them (proc(5), `/proc/PID/schedstat`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_wait_s: Option<f64>,
     /// How many processors it used on average since `MPI_Init`, with the threads that have ended: its processor time
     /// by the time that has passed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors_used: Option<f64>,
     /// Its threads; none when the kernel does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Threads>,
     /// Its OpenMP runtime; none if none was loaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openmp: Option<OpenMpRuntime>,
     /// Page faults without input or output, since `MPI_Init`.
     pub minor_faults: u64,
@@ -124,10 +119,8 @@ pub struct Resources {
     /// The same, at `MPI_Init`.
     pub start_peak_memory_bytes: u64,
     /// What the processor counted; none where it could not be asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters: Option<Counters>,
     /// Why there are no counters; none in profiles of a gyan that did not look for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counters_absent: Option<String>,
 }
 
@@ -246,7 +239,6 @@ reduced! {
         /// Number of logical processors that a rank may run on.
         processors: Statistic = Statistics => |of| of.processors.parse::<Ranges>().unwrap_or_default().len(),
         /// Bytes of memory that the control group of a rank may use, over the ranks that have such a limit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + memory_limit_bytes: Option<Statistic> = Option<Statistics> => |of| of.memory_limit_bytes(),
         /// Seconds of processor time in the program.
         user_s: Statistic = Statistics,
@@ -257,22 +249,16 @@ reduced! {
         /// How often the kernel took its processor from a thread.
         involuntary_switches: Statistic = Statistics,
         /// Seconds for which the first thread was ready to run and had no processor.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         processor_wait_s: Option<Statistic> = Option<Statistics>,
         /// How many processors a rank used on average.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         processors_used: Option<Statistic> = Option<Statistics>,
         /// Number of threads at the end.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.number),
         /// Number of threads that ran, or were ready to, for at least a tenth of the run, and were no helpers that waited.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + busy_threads: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().map(|of| of.busy),
         /// Seconds for which a busy thread was ready to run and had no processor, on average over those of a rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + thread_wait_s: Option<Statistic> = Option<Statistics> => |of| of.threads.as_ref().and_then(|of| of.processor_wait_s),
         /// The OpenMP runtime of the lowest rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         openmp: Option<OpenMpRuntime> = Lowest<Option<OpenMpRuntime>>,
         /// Page faults without input or output.
         minor_faults: Statistic = Statistics,
@@ -281,42 +267,34 @@ reduced! {
         /// The most memory that the process had resident, in bytes.
         peak_memory_bytes: Statistic = Statistics,
         /// Instructions outside MPI, of the thread that initialised it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_instructions: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().map(|useful| useful.instructions)
         },
         /// Cycles outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_cycles: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().map(|useful| useful.cycles)
         },
         /// Instructions per cycle outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_ipc: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().and_then(|useful| useful.ipc())
         },
         /// Cache misses of the last level per 1000 instructions, outside MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_misses_per_1000: Option<Statistic> = Option<Statistics> => |of| {
             of.useful().and_then(|useful| useful.misses_per_1000())
         },
         /// Instructions per cycle, in MPI too.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + ipc: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().and_then(|counters| counters.total.ipc())
         },
         /// Cycles a second of processor time, in MPI too.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + frequency_hz: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().and_then(Counters::frequency_hz)
         },
         /// The part of their time on a processor in which the counters counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + counted_share: Option<Statistic> = Option<Statistics> => |of| {
             of.counters.as_ref().map(|counters| counters.counted_share)
         },
         /// Why there are no counters, according to the lowest rank.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         counters_absent: Option<String> = Lowest<Option<String>>,
     } without (cgroup, start_peak_memory_bytes, counters)
 }
@@ -331,84 +309,8 @@ impl Resources {
     }
 }
 
-impl ResourcesSummary {
-    /// The numbers that are known, each by the name of its field and with its unit.
-    pub fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
-        let all = [
-            ("processors", Unit::Count, Some(&self.processors)),
-            ("memory_limit_bytes", Unit::Bytes, self.memory_limit_bytes.as_ref()),
-            ("user_s", Unit::Seconds, Some(&self.user_s)),
-            ("system_s", Unit::Seconds, Some(&self.system_s)),
-            ("voluntary_switches", Unit::Count, Some(&self.voluntary_switches)),
-            ("involuntary_switches", Unit::Count, Some(&self.involuntary_switches)),
-            ("processor_wait_s", Unit::Seconds, self.processor_wait_s.as_ref()),
-            ("processors_used", Unit::Count, self.processors_used.as_ref()),
-            ("threads", Unit::Count, self.threads.as_ref()),
-            ("busy_threads", Unit::Count, self.busy_threads.as_ref()),
-            ("thread_wait_s", Unit::Seconds, self.thread_wait_s.as_ref()),
-            ("minor_faults", Unit::Count, Some(&self.minor_faults)),
-            ("major_faults", Unit::Count, Some(&self.major_faults)),
-            ("peak_memory_bytes", Unit::Bytes, Some(&self.peak_memory_bytes)),
-            ("useful_instructions", Unit::Count, self.useful_instructions.as_ref()),
-            ("useful_cycles", Unit::Count, self.useful_cycles.as_ref()),
-            ("useful_ipc", Unit::Count, self.useful_ipc.as_ref()),
-            ("useful_misses_per_1000", Unit::Count, self.useful_misses_per_1000.as_ref()),
-            ("ipc", Unit::Count, self.ipc.as_ref()),
-            ("frequency_hz", Unit::PerSecond, self.frequency_hz.as_ref()),
-            ("counted_share", Unit::Share, self.counted_share.as_ref()),
-        ];
-        all.into_iter().filter_map(|(name, unit, of)| Some((name, unit, of?)))
-    }
-
-    /// Those of these names, in the order of the names, each with the words for it.
-    pub fn measures_named<'a>(
-        &'a self,
-        names: &'a [(&'static str, &'static str)],
-    ) -> impl Iterator<Item = (&'static str, Unit, &'a Statistic)> {
-        names.iter().filter_map(|(name, words)| {
-            let (_, unit, of) = self.measures().find(|(own, ..)| own == name)?;
-            Some((*words, unit, of))
-        })
-    }
-}
-
 // serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(n: &u64) -> bool {
     *n == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Summary;
-
-    #[test]
-    fn every_number_of_the_resources_is_among_the_measures() {
-        let text = include_str!("../examples/summary.json");
-        let summary: Summary = serde_json::from_str(text).unwrap();
-        let mut resources = summary.resources.unwrap();
-        resources.memory_limit_bytes = Some(resources.processors.clone());
-        for counter in [
-            &mut resources.useful_instructions,
-            &mut resources.useful_cycles,
-            &mut resources.useful_ipc,
-            &mut resources.useful_misses_per_1000,
-            &mut resources.ipc,
-            &mut resources.frequency_hz,
-            &mut resources.counted_share,
-        ] {
-            *counter = Some(resources.processors.clone());
-        }
-        let known = Some(resources.user_s.clone());
-        resources.processor_wait_s.clone_from(&known);
-        resources.processors_used.clone_from(&known);
-        resources.threads.clone_from(&known);
-        resources.busy_threads.clone_from(&known);
-        resources.thread_wait_s = known;
-        let written = serde_json::to_value(&resources).unwrap();
-        let written: Vec<&String> = written.as_object().unwrap().keys().collect();
-        let mut names: Vec<&str> = resources.measures().map(|(name, ..)| name).collect();
-        names.sort_unstable();
-        assert_eq!(names, written);
-    }
 }

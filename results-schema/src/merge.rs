@@ -2,6 +2,7 @@
 //! that of others, and what it is in the summary. [`reduced!`] declares such numbers; data that is merged in another way
 //! implements [`Merge`] where it is used.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -15,19 +16,20 @@ pub(crate) trait Merge {
     fn absorb(&mut self, other: &Self);
 }
 
-/// Merges field by field. A field that is missing from the list does not compile.
-macro_rules! merge_fields {
-    ($($type:ident { $($field:ident),+ $(,)? })+) => {$(
+/// Derives [`Merge`] of a struct, field by field: `#[derive(MergeFields!)]`.
+macro_rules! MergeFields {
+    ($(#[$_:meta])* $vis:vis struct $type:ident {
+        $($(#[$__:meta])* $field_vis:vis $field:ident: $field_type:ty),+ $(,)?
+    }) => {
         impl $crate::merge::Merge for $type {
             #[inline]
             fn absorb(&mut self, other: &$type) {
-                let $type { $($field),+ } = other;
-                $(self.$field.absorb($field);)+
+                $(self.$field.absorb(&other.$field);)+
             }
         }
-    )+};
+    };
 }
-pub(crate) use merge_fields;
+pub(crate) use MergeFields;
 
 impl Merge for Statistics {
     fn absorb(&mut self, other: &Statistics) {
@@ -351,8 +353,13 @@ impl<T> Takes<T> for Later {
     fn set(&mut self, _: &T, _: u32) {}
 }
 
+/// A field of a summary, if it is a number over the ranks that is known.
+pub(crate) fn known_statistic(field: &dyn Any) -> Option<&Statistic> {
+    field.downcast_ref().or_else(|| field.downcast_ref::<Option<Statistic>>()?.as_ref())
+}
+
 /// Declares what a job has of a datum that each rank has, and the numbers of some ranks between the two: their structs, `set` from
-/// one rank, the merge, and `finish`.
+/// one rank, the merge, `finish`, and `measures` of the summary.
 ///
 /// ```ignore
 /// reduced! {
@@ -371,14 +378,14 @@ impl<T> Takes<T> for Later {
 /// }
 /// ```
 ///
-/// A field of the rank that is in no line and not in `without` does not compile.
+/// A field of the rank that is in no line and not in `without` does not compile. An `Option` that is none is left out of the file.
 macro_rules! reduced {
     (
         $(#[$about:meta])*
         $Own:ident => $Reduction:ident => $Summary:ident by ($($(#[$key_about:meta])* $key:ident: $Key:ty),* $(,)?)
         { $($lines:tt)* } without ($($unused:ident),*)
     ) => {
-        $crate::merge::reduced!(@types [$(#[$about])*] $Own $Reduction $Summary [$($(#[$key_about])* $key: $Key,)*] $($lines)*);
+        $crate::merge::reduced!(@types [$(#[$about])*] [$Reduction $Summary] [$($(#[$key_about])* $key: $Key,)*] [] $($lines)*);
 
         impl $crate::merge::Takes<$Own> for $Reduction {
             #[inline]
@@ -389,8 +396,26 @@ macro_rules! reduced {
         }
     };
     (
-        @types [$(#[$about:meta])*] $Own:ident $Reduction:ident $Summary:ident [$($(#[$key_about:meta])* $key:ident: $Key:ty,)*]
-        $($(#[$meta:meta])* $(+)? $field:ident: $ty:ty = $kind:ty $(=> |$of:ident| $from:expr)?),* $(,)?
+        @types $about:tt $names:tt $keys:tt [$($done:tt)*]
+        $(#[$meta:meta])* $(+)? $field:ident: Option<$ty:ty> = $kind:ty $(=> |$of:ident| $from:expr)? $(, $($rest:tt)*)?
+    ) => {
+        $crate::merge::reduced!(@types $about $names $keys [
+            $($done)* {
+                [$(#[$meta])* #[serde(default, skip_serializing_if = "Option::is_none")]] $field [Option<$ty>] [$kind]
+            }
+        ] $($($rest)*)?);
+    };
+    (
+        @types $about:tt $names:tt $keys:tt [$($done:tt)*]
+        $(#[$meta:meta])* $(+)? $field:ident: $ty:ty = $kind:ty $(=> |$of:ident| $from:expr)? $(, $($rest:tt)*)?
+    ) => {
+        $crate::merge::reduced!(@types $about $names $keys [
+            $($done)* { [$(#[$meta])*] $field [$ty] [$kind] }
+        ] $($($rest)*)?);
+    };
+    (
+        @types [$(#[$about:meta])*] [$Reduction:ident $Summary:ident] [$($(#[$key_about:meta])* $key:ident: $Key:ty,)*]
+        [$({ [$(#[$meta:meta])*] $field:ident [$ty:ty] [$kind:ty] })*]
     ) => {
         $(#[$about])*
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -400,12 +425,29 @@ macro_rules! reduced {
             $($(#[$meta])* pub $field: $ty,)*
         }
 
-        #[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
+        #[$crate::data::derive($crate::merge::MergeFields!, Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
         pub(crate) struct $Reduction {
             $(pub(crate) $field: $kind,)*
         }
 
-        $crate::merge::merge_fields! { $Reduction { $($field),* } }
+        impl $Summary {
+            /// The numbers over the ranks that are known, each by the name of its field and with its unit.
+            pub fn measures(&self) -> impl Iterator<Item = (&'static str, $crate::units::Unit, &$crate::statistics::Statistic)> {
+                let all = [$((stringify!($field), $crate::merge::known_statistic(&self.$field))),*];
+                all.into_iter().filter_map(|(name, of)| Some((name, $crate::units::Unit::from_name(name), of?)))
+            }
+
+            /// Those of these names, in the order of the names, each with the words for it.
+            pub fn measures_named<'a>(
+                &'a self,
+                names: &'a [(&'static str, &'static str)],
+            ) -> impl Iterator<Item = (&'static str, $crate::units::Unit, &'a $crate::statistics::Statistic)> {
+                names.iter().filter_map(|(name, words)| {
+                    let (_, unit, of) = self.measures().find(|(own, ..)| own == name)?;
+                    Some((*words, unit, of))
+                })
+            }
+        }
 
         impl $Reduction {
             /// The numbers of all ranks; none when a number is not known that each has.

@@ -5,7 +5,7 @@
 //! sent (MPI 4.1, 3.5). So both number them alike without asking each other, and which of them are timed follows from
 //! the number, as for collective operations ([`Waiting::timed_call`](crate::Waiting::timed_call)).
 
-use crate::data::{Data, Deserialize, Serialize, derive};
+use crate::data::{Data, Deserialize, Serialize, apply, datum, derive};
 use crate::waiting::{NS_PER_UNIT, write_number, written_numbers};
 use crate::{CodeAddress, LoadedObject, LockTimes};
 
@@ -178,7 +178,8 @@ impl MessageStream {
 /// until the sender begins to send; a sender waits for a late receiver, if it does, until the receive is posted (the patterns "late
 /// sender" and "late receiver" of Scalasca). Of several messages that one call waits for, the one for which it waits longest counts.
 /// The messages of a stream that both ranks timed stand for the others.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct MessageWaitingSummary {
     /// The messages that the ranks sent.
     pub messages: u64,
@@ -191,26 +192,20 @@ pub struct MessageWaitingSummary {
     pub late_senders_s: f64,
     /// Its error: the standard error of the estimate from those that were timed, and how far the clocks of hosts may be wrong; none
     /// where the timed messages cannot tell it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_senders_error_s: Option<f64>,
     /// Seconds in which senders waited for late receivers, all ranks together.
     pub late_receivers_s: f64,
     /// As for `late_senders_error_s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_receivers_error_s: Option<f64>,
     /// Seconds in which ranks waited for signals of one-sided synchronisation, all ranks together: an origin until the target calls
     /// `MPI_Win_post`, a target until the origin calls `MPI_Win_complete`, and a rank that wants a lock until the one that has it
     /// returns from `MPI_Win_unlock`. Signals are none of the messages above. None if there were none that could be compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals_s: Option<f64>,
     /// As for `late_senders_error_s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals_error_s: Option<f64>,
     /// The epochs with locks that were compared with those of all other ranks; none if there were none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_epochs_compared: Option<u64>,
     /// Seconds of `MPI_Win_lock`, `MPI_Win_unlock` and the flushes of these epochs in which a rank may have waited for a lock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_calls_compared_s: Option<f64>,
     /// Seconds of `late_senders_s` in which all messages had been sent that the receiver's next call received: it received in the
     /// wrong order (the pattern "messages in wrong order" of Scalasca). At least, where not every message was timed.
@@ -240,7 +235,8 @@ pub struct MessageFunctionWaiting {
 }
 
 /// How long a rank waited for another one, which was late.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct PairWaiting {
     /// The rank that waited.
     pub rank: u32,
@@ -249,12 +245,10 @@ pub struct PairWaiting {
     /// What the late rank was to do: send for a late sender, receive for a late receiver.
     pub late: MessageDirection,
     /// What it was to signal, if they were no messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<Signal>,
     /// Seconds.
     pub waiting_s: f64,
     /// As for the summary.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_error_s: Option<f64>,
     /// The messages of the two in that direction, or the signals; of locks the calls in which the rank waited.
     pub messages: u64,

@@ -2,44 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::job::Tool;
 
 /// A rank that has not moved between two looks: it is in the same call of MPI, or in its own code since the same call.
-#[derive(Data!, Serialize, Default, Eq)]
+#[apply(datum!)]
+#[derive(Default, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is true of a rank whatever the others are
 pub struct RankNow {
     /// Whether it is inside the call; otherwise it is in its own code, and this was its last one.
     pub in_mpi: bool,
     /// The function that it called, by its name in C; none before the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Which of its calls of that function it is, from 1.
     pub number: u64,
     /// When it was first seen so, in milliseconds since 1970; it was so up to a second before.
     pub since_ms: u64,
     /// The rank that it receives from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Peer>,
     /// The rank that it sends to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dest: Option<Peer>,
     /// The tag of the message that it receives or, without a source, sends; none for any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<i32>,
     /// The root of a collective operation, as the call says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<i32>,
     /// The amount of a collective operation that has to be the same in this call of every rank: what one rank gives or
     /// gets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Whether its calls of a function that have the same number as those of another rank are the same call there: not once
     /// the program has made a communicator of a part of the ranks, nor where several threads call MPI.
     #[serde(default)]
     pub numbers_agree: bool,
     /// The number of requests that it waits for or tests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// What they stand for: the same operations once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,19 +49,15 @@ pub struct RankNow {
     pub more_earlier: bool,
     /// How many messages it has sent to each rank in `MPI_COMM_WORLD`, without those to which it has sent none; none if that is
     /// not known, or these are too many ranks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<BTreeMap<u32, u64>>,
     /// It is stopped, by a signal or a debugger.
     #[serde(default)]
     pub stopped: bool,
     /// The communicator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub communicator: Option<CommunicatorNow>,
     /// The ranks in `MPI_COMM_WORLD` of a communicator that is another one (`0,2-5`), if they are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<String>,
     /// Where the call was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CallPlace>,
     /// The functions of Python that led to it, the innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,15 +75,14 @@ impl RankNow {
 }
 
 /// An operation that was started.
-#[derive(Data!, Serialize, Eq)]
+#[apply(datum!)]
+#[derive(Eq)]
 pub struct OperationNow {
     /// The function that started it, by its name in C.
     pub function: String,
     /// The rank that it receives from or sends to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Peer>,
     /// The tag of its message; none for any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<i32>,
     /// The communicator.
     pub communicator: CommunicatorNow,
@@ -184,15 +173,14 @@ pub struct StackNow {
 }
 
 /// A function on a call stack.
-#[derive(Data!, Serialize, Eq, Ord, PartialOrd)]
+#[apply(datum!)]
+#[derive(Eq, Ord, PartialOrd)]
 pub struct FrameNow {
     /// Its name, demangled; an address in a file if it has none.
     pub function: String,
     /// The source file, as the compiler was told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line that it is at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Whether the compiler put it into the function before it.
     pub inlined: bool,
@@ -208,7 +196,8 @@ pub struct WithoutStack {
 }
 
 /// A rank and what it does.
-#[derive(Data!, Serialize, Eq)]
+#[apply(datum!)]
+#[derive(Eq)]
 pub struct RankDoing {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,
@@ -217,16 +206,13 @@ pub struct RankDoing {
     /// What it does.
     pub doing: Doing,
     /// The signal that ended it, by its name, if it is gone and that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
     /// Where that signal came from, if that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_from: Option<EndedFrom>,
     /// The functions that it crashed in, from the outermost one on, if that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed_in: Vec<FrameNow>,
     /// When it was last seen, or had just ended, in milliseconds since 1970; none if it is there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
 }
 

@@ -5,7 +5,6 @@ use crate::data::{Data, Serialize, derive};
 use crate::merge::{Later, Lowest, SumOfErrors, reduced};
 use crate::sites::CodeAddress;
 use crate::statistics::{Statistic, Statistics};
-use crate::units::Unit;
 
 /// What an OpenMP runtime told through OMPT (OpenMP 5.0, 4.2), from `MPI_Init` to `MPI_Finalize`.
 ///
@@ -156,7 +155,6 @@ reduced! {
         /// Wall seconds from its begin to its end, summed over the entries of a rank.
         time_s: Statistic = Statistics,
         /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors,
         /// Seconds of its threads outside of barriers and MPI.
         work_s: Statistic = Statistics,
@@ -171,24 +169,6 @@ reduced! {
         /// Seconds that its threads had: those of `time_s`, of each thread of its largest team.
         + threads_s: Statistic = Statistics => |of| of.threads as f64 * of.time_s,
     } without ()
-}
-
-impl OpenMpSummary {
-    /// The numbers over the ranks, each by the name of its field and with its unit.
-    pub fn measures(&self) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
-        let all = [
-            ("threads", Unit::Count, &self.threads),
-            ("elapsed_s", Unit::Seconds, &self.elapsed_s),
-            ("capacity_s", Unit::Seconds, &self.capacity_s),
-            ("useful_s", Unit::Seconds, &self.useful_s),
-            ("lost_to_mpi_s", Unit::Seconds, &self.lost_to_mpi_s),
-            ("lost_to_serial_s", Unit::Seconds, &self.lost_to_serial_s),
-            ("lost_to_imbalance_s", Unit::Seconds, &self.lost_to_imbalance_s),
-            ("serial_s", Unit::Seconds, &self.serial_s),
-            ("serial_in_mpi_s", Unit::Seconds, &self.serial_in_mpi_s),
-        ];
-        all.into_iter()
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A phase of the program: on one rank and over ranks.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::merge::{Each, Later, reduced};
 use crate::statistics::Statistics;
 use crate::{
@@ -34,15 +34,14 @@ pub struct Phase {
 }
 
 /// What the processor and the host counted in a phase, in those stretches at both ends of which the counters were read.
-#[derive(Data!, Serialize, Copy, Default)]
+#[apply(datum!)]
+#[derive(Copy, Default)]
 pub struct PhaseCounters {
     /// Seconds of these stretches.
     pub time_s: f64,
     /// What the processor counted in user mode, in MPI too, on the thread that initialised MPI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     /// The joules that the host took meanwhile; only of the first rank on each host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy_j: Option<f64>,
 }
 
@@ -103,10 +102,8 @@ reduced! {
         /// Seconds in it, without the phases inside it.
         time_s: Statistic = Each,
         /// Seconds of those in MPI functions that were timed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + in_mpi_s: Option<Statistic> = Option<Each>,
         /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + useful_s: Option<Statistic> = Option<Each>,
         /// One row for each function that a rank called in it.
         calls: Vec<CallSummary> = Later,
@@ -121,23 +118,19 @@ reduced! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         + samples: Vec<SamplesSummary> = Later,
         /// Seconds of it at both ends of which counters were read.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + counted_s: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counters.map(|counters| counters.time_s)
         },
         /// Instructions per cycle, in MPI too, on the thread that initialised MPI.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + ipc: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counts().and_then(|counts| counts.ipc())
         },
         /// Cache misses of the last level per 1000 instructions, likewise.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + misses_per_1000: Option<Statistic> = Option<Statistics> => |phase| {
             phase.counts().and_then(|counts| counts.misses_per_1000())
         },
         /// The joules that the host took meanwhile, of the first rank on each host; estimated from the time in which they were
         /// counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         + energy_j: Option<Statistic> = Option<Statistics> => |phase| phase.energy_j(),
     } without (counters)
 }

@@ -67,25 +67,7 @@ impl Pvar {
         if self.identity() != later.identity() {
             return false;
         }
-        let Pvar {
-            name: _,
-            class: _,
-            behaves_as: _,
-            datatype: _,
-            bind: _,
-            object: _,
-            verbosity: _,
-            continuous: _,
-            readonly: _,
-            atomic: _,
-            count: _,
-            start: _,
-            end,
-            delta,
-            samples,
-            notes,
-            also: _,
-        } = later;
+        let Pvar { end, delta, samples, notes, .. } = later;
         self.delta = match (&self.delta, delta) {
             (Some(earlier), Some(later)) => earlier.plus(later),
             _ => None,

@@ -1,6 +1,6 @@
 //! The profile of one rank: schema `gyan.rank/1`.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{apply, datum};
 use crate::{
     Call, Clock, Coverage, CvarSetting, End, EventCount, HostCounters, InMpi, Job, Knob, Machine,
     MessageTimes, Messages, Mpi, ObjectsMade, OpenMp, Overhead, Peers, Phase, Pvar, Resources,
@@ -8,7 +8,8 @@ use crate::{
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct RankProfile {
     /// [`RANK_SCHEMA`](crate::RANK_SCHEMA).
     pub schema: String,
@@ -42,41 +43,31 @@ pub struct RankProfile {
     /// The MPI functions that the program called, with their exact counts.
     pub calls: Vec<Call>,
     /// The time in MPI functions; none when nothing was timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpi>,
     /// What the rank sent to each of the others; none when that was not counted (`GYAN_PEERS=off`), or without
     /// `MPI_COMM_WORLD`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<Peers>,
     /// What happened in each phase, in the order in which they came; empty for a program without phases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
     /// Sampled variables over time; none unless `GYAN_SERIES` asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
     /// Receives that were watched; none unless `GYAN_WATCH` asked for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
     /// The description of the host; none unless the rank is the first on it, or with `GYAN_MACHINE=off`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// What the counters of the host counted while the rank ran; none unless the rank is the first on it, and at its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_counters: Option<HostCounters>,
     /// The part of the host that the rank may use, and what it used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Sites>,
     /// What the OpenMP runtime told; none where none does, and with `GYAN_OPENMP=off`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openmp: Option<OpenMp>,
     /// How long the same calls of collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
     /// When messages began and ended; none with `GYAN_WAITING=off` or where ranks cannot be told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_times: Option<MessageTimes>,
     /// What each source reported about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +78,6 @@ pub struct RankProfile {
     /// What the library exports and which of it was not read.
     pub coverage: Coverage,
     /// The clock; none in profiles of early versions of gyan that did not read one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,

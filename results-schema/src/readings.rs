@@ -33,25 +33,7 @@ impl Pvar {
     // An iterator would take longer than reducing what it yields.
     #[inline]
     pub fn readings(&self, take: &mut impl FnMut(Reading)) {
-        let Pvar {
-            name: _,
-            class: _,
-            behaves_as: _,
-            datatype: _,
-            bind: _,
-            object: _,
-            verbosity: _,
-            continuous: _,
-            readonly: _,
-            atomic: _,
-            count: _,
-            start,
-            end,
-            delta,
-            samples,
-            notes: _,
-            also: _,
-        } = self;
+        let Pvar { start, end, delta, samples, .. } = self;
         of_values(Measure::Delta, delta.as_ref(), take);
         of_values(Measure::Start, start.as_ref(), take);
         of_values(Measure::End, end.as_ref(), take);
@@ -96,7 +78,7 @@ impl PhasePvar {
     /// As [`Pvar::readings`].
     #[inline]
     pub fn readings(&self, take: &mut impl FnMut(Reading)) {
-        let PhasePvar { name: _, class: _, behaves_as: _, object: _, delta, samples } = self;
+        let PhasePvar { delta, samples, .. } = self;
         of_values(Measure::Delta, delta.as_ref(), take);
         of_samples(samples.as_ref(), take);
     }

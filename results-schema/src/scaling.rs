@@ -1,7 +1,7 @@
 //! How a program scales: its runs at several sizes, and the laws by which its numbers grow. Schema
 //! `gyan.scale/1`.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::{Tool, Unit};
 
 /// Runs of one program at several sizes.
@@ -33,7 +33,7 @@ pub struct Scaling {
 }
 
 /// One size: one run or several.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct ScaleSize {
     /// The size.
     pub size: f64,
@@ -48,32 +48,27 @@ pub struct ScaleSize {
     /// Seconds of the run: of the rank that takes longest; the median of the runs.
     pub run_s: f64,
     /// The shortest and the longest of several runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_range_s: Option<[f64; 2]>,
     /// How many times as fast as at the smallest size; if the work grows, times the work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_up: Option<f64>,
     /// The speed-up as a fraction of the ideal one, which is the number of ranks as a multiple of that of the
     /// smallest size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// The efficiencies of POP, the median of the runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pop: Option<ScalePop>,
 }
 
 /// The efficiencies of POP at one size (see [`Efficiencies`](crate::Efficiencies)).
-#[derive(Data!, Serialize, Copy)]
+#[apply(datum!)]
+#[derive(Copy)]
 pub struct ScalePop {
     /// 1 when each rank has the same work.
     pub load_balance: f64,
     /// 1 when the rank with the most work spends no time in MPI.
     pub communication: f64,
     /// 1 when no rank with the most work has to wait for others; none when that is not known of each run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serialisation: Option<f64>,
     /// 1 when moving data takes no time: with `serialisation` it makes `communication`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<f64>,
     /// Whether ranks may have waited longer than is known: then `serialisation` is at most this, and `transfer` at least.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -84,12 +79,10 @@ pub struct ScalePop {
     /// grows, of one rank.
     pub computation: f64,
     /// What makes up `computation`; none when the instructions and cycles of a run are not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computation_parts: Option<ScaleComputation>,
     /// `parallel` x `computation`.
     pub global: f64,
     /// Those of the threads of OpenMP; none when they are not known of each run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hybrid: Option<ScaleHybrid>,
 }
 
@@ -148,7 +141,7 @@ pub enum ScaleKind {
 }
 
 /// One number over the sizes.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct ScaleRow {
     /// Its kind.
     pub kind: ScaleKind,
@@ -163,14 +156,11 @@ pub struct ScaleRow {
     /// How the maximum over the ranks grows.
     pub maximum: Fit,
     /// How the maximum as a multiple of the average grows; none when that is 1 at every size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imbalance: Option<Fit>,
     /// Its share of the run time at the largest size, for the times that make up the run, own code and functions; and for
     /// waiting, which is part of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
     /// The same at the target according to the laws: its share of the sum of all such predictions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_share: Option<f64>,
 }
 
@@ -192,19 +182,16 @@ pub struct ScalePoint {
 }
 
 /// How a number grows.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct Fit {
     /// The law.
     pub growth: Growth,
     /// The error of the law at a size that it was not fitted to: the root mean square of the relative errors,
     /// with each size left out once. None if there is no law.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
     /// A size at which the number is far from the law that all others follow, and which was therefore left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlier: Option<f64>,
     /// The prediction of the law at the target.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Predicted>,
     /// The law at sizes from the smallest to the target, for a picture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -101,19 +101,16 @@ reduced! {
         /// The number of calls, an estimate.
         calls: Statistic = Statistics,
         /// The standard error of the sum of `calls`; none when a rank cannot tell its own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         calls_error: Option<f64> = SumOfVariances,
         /// How many calls were timed, on all ranks.
         timed: u64 = u64,
         /// Seconds in the calls, an estimate.
         time_s: Statistic = Statistics,
         /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         time_error_s: Option<f64> = SumOfErrors,
         /// Seconds of the longest call that was timed.
         time_max_s: Statistic = Statistics,
         /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<Statistic> = Option<Statistics>,
         /// At how many of the timed calls the stack was recorded, on all ranks.
         stacks_taken: u64 = u64,

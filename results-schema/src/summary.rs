@@ -1,6 +1,6 @@
 //! The profiles of all ranks of a job reduced to one: schema `gyan.summary/1`.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::{
     BadEnding, CallSummary, Clock, CoverageSummary, CriticalPath, CvarSetting, Efficiencies,
     EventSummary, Finding, HostCountersSummary, HostDifference, HostSummary, InMpiSummary, Job,
@@ -14,7 +14,7 @@ use crate::{
 const ROUNDED: f64 = 1e-4;
 
 /// What the ranks of one job saw, as minimum, average and maximum.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct Summary {
     /// [`SUMMARY_SCHEMA`](crate::SUMMARY_SCHEMA).
     pub schema: String,
@@ -29,31 +29,23 @@ pub struct Summary {
     /// Which ranks are included and which are not.
     pub ranks: Ranks,
     /// How the ranks themselves reduced their profiles; none when `gyan` did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced_in_mpi: Option<ReducedInMpi>,
     /// Seconds from `MPI_Init` to the end; none in summaries of early versions of gyan that did not time calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<Statistic>,
     /// Seconds of those without the start of gyan. The run is as long as the slowest rank: the others wait after
     /// `MPI_Finalize` until it ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_s: Option<Statistic>,
     /// Seconds of `run_s` in which no thread of a rank was in MPI; none when that is not known of each rank. At most, where
     /// `in_mpi.time_error_s` is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub useful_s: Option<Statistic>,
     /// Seconds of `run_s` in which a rank was not in MPI, or waited there for other ranks, as far as gyan knows: what it would
     /// have taken on a network that moves data at once. None where `useful_s` is, or when nothing is known of waiting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ideal_s: Option<Statistic>,
     /// The standard error of the waiting in the maximum of `ideal_s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ideal_error_s: Option<f64>,
     /// The time in MPI functions, over the ranks that timed calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
     /// How well the time of the ranks was used. Not in files of a run: `gyan report` works it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiencies: Option<Efficiencies>,
     /// What is worth knowing, by the seconds at stake. Not in files of a run: `gyan report` finds it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -99,22 +91,17 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_counters: Vec<HostCountersSummary>,
     /// What the ranks used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesSummary>,
     /// Where in the program the timed calls came from; none when no rank recorded it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesSummary>,
     /// What the OpenMP runtimes told; none where no rank has one that does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openmp: Option<OpenMpSummary>,
     /// Waiting and transfer in collectives; one row for each function, the longest waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingSummary>,
     /// How long ranks waited for each other in messages; none when no rank timed any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_waiting: Option<MessageWaitingSummary>,
     /// Which ranks the critical path is on; none where too little is known of when ranks waited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
     /// What each source reported about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,7 +112,6 @@ pub struct Summary {
     /// What the library exports and which of it was not read.
     pub coverage: CoverageSummary,
     /// The clock of the rank on which a reading takes longest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// What gyan itself cost.
     pub overhead: OverheadSummary,

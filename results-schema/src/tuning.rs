@@ -1,6 +1,6 @@
 //! What `gyan tune` found: schema `gyan.tune/1`.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 use crate::{Figure, Tool};
 
 /// Which settings were tried for a program, what each did, and which is worth keeping.
@@ -76,20 +76,17 @@ pub struct Assignment {
 }
 
 /// A setting, or several that belong together, and what became of it.
-#[derive(Data!, Serialize)]
+#[apply(datum!)]
 pub struct Trial {
     /// What is set.
     pub settings: Vec<Assignment>,
     /// The finding that nominated it; none when the user named it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_by: Option<String>,
     /// What can go wrong with these settings, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<String>,
     /// Whether the library took it.
     pub took: Took,
     /// The number that must move if the settings do anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witnessed>,
     /// The metric in the runs of the race.
     pub raced: Vec<f64>,
@@ -97,15 +94,12 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confirmed: Vec<f64>,
     /// The gain over the default: from the confirming runs where there are any, else from the race.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
     /// What became of it.
     pub verdict: TrialVerdict,
     /// With the verdict `no_difference`: the largest part of the default's median that the interval of the gain reaches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_more_than: Option<f64>,
     /// The reason for the verdict, where the verdict does not say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 

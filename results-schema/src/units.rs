@@ -48,6 +48,17 @@ impl Unit {
         }
     }
 
+    /// The unit that the name of a number ends with, as in `elapsed_s`; a number of things for any other.
+    pub fn from_name(name: &str) -> Unit {
+        match name.rsplit('_').next() {
+            Some("s") => Unit::Seconds,
+            Some("bytes") => Unit::Bytes,
+            Some("share") => Unit::Share,
+            Some("hz") => Unit::PerSecond,
+            _ => Unit::Count,
+        }
+    }
+
     /// The unit of this symbol; a number of things for any that is not known.
     pub fn from_symbol(symbol: &str) -> Unit {
         let all = [Unit::Seconds, Unit::Bytes, Unit::PerSecond];

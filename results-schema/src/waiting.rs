@@ -1,7 +1,7 @@
 //! How long calls of collectives took: the same calls on all ranks of a communicator, so that waiting for others can be told
 //! from what the call costs when all are there.
 
-use crate::data::{Data, Serialize, derive};
+use crate::data::{Data, Serialize, apply, datum, derive};
 
 /// Most durations of one function on one communicator that a profile holds.
 pub const DURATIONS_AT_MOST: usize = 1024;
@@ -309,7 +309,8 @@ pub struct WaitingSummary {
 }
 
 /// The same for one communicator.
-#[derive(Data!, Serialize, Default)]
+#[apply(datum!)]
+#[derive(Default)]
 pub struct CommunicatorWaiting {
     /// Its name according to its lowest rank.
     pub communicator: String,
@@ -330,12 +331,10 @@ pub struct CommunicatorWaiting {
     /// As for the function.
     pub waiting_s: f64,
     /// As for the function.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_error_s: Option<f64>,
     /// The ranks for which others waited longest.
     pub last: Vec<LastRank>,
     /// How the waiting of its ranks differs; none unless each of them timed the same calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_ranks: Option<WaitingOfRanks>,
 }
 

@@ -14,7 +14,7 @@ use crate::output::may_be_page;
 use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
-    let format = options.format.clone()?;
+    let format = options.page.format.clone()?;
     let is_page = matches!(format, Format::Html);
     may_be_page("gyan diff", &options.page, is_page)?;
     let (a, b) = sides(options)?;

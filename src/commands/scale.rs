@@ -14,7 +14,7 @@ use crate::output::may_be_page;
 use crate::{DONE, INCOMPLETE, print, say};
 
 pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
-    let format = options.format.clone()?;
+    let format = options.page.format.clone()?;
     check(options, format)?;
     let runs = runs::open(&options.runs)?;
     let by = options.by.as_deref();

@@ -30,11 +30,6 @@ pub(super) fn resources(
     summary: &Summary,
 ) -> impl Iterator<Item = (&'static str, Unit, &Statistic)> {
     let of_threads = summary.openmp.iter().filter(|of| of.threads.max.as_f64() > 1.0);
-    let of_threads = of_threads.flat_map(|of| {
-        OF_THREADS.iter().filter_map(|(name, words)| {
-            let (_, unit, of) = of.measures().find(|(own, ..)| own == name)?;
-            Some((*words, unit, of))
-        })
-    });
+    let of_threads = of_threads.flat_map(|of| of.measures_named(OF_THREADS));
     summary.resources.iter().flat_map(|of| of.measures_named(COMPARED)).chain(of_threads)
 }

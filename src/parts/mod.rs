@@ -20,6 +20,7 @@ mod page;
 mod peers;
 mod phases;
 mod queues;
+mod rank;
 mod ranks;
 mod recorded;
 mod report;

@@ -45,13 +45,10 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
         pvars[2]["end"] = json!("some text");
         pvars[2]["start"] = json!(null);
         pvars[2].as_object_mut().unwrap().remove("samples");
-        profile["resources"] = json!({
-            "processors": "0-1",
-            "cgroup": {"path": "/", "processor_limit": 1.5, "memory_limit_bytes": 4096},
-            "user_s": 1.25, "system_s": 0.5, "voluntary_switches": 7, "involuntary_switches": 3,
-            "processor_wait_s": 0.125, "minor_faults": 11, "major_faults": 0,
-            "peak_memory_bytes": 8192, "start_peak_memory_bytes": 4096
-        });
+        profile["resources"] = made_up("Resources");
+        profile["resources"]["cgroup"] = made_up("Cgroup");
+        profile["resources"]["threads"] = made_up("Threads");
+        profile["resources"]["openmp"] = made_up("OpenMpRuntime");
         let rank = u32::try_from(profile["rank"].as_u64().unwrap()).unwrap();
         fs::write(made.path().join(rank_file_name(rank)), profile.to_string()).unwrap();
     }
@@ -165,31 +162,70 @@ fn expected_variables(profile: &Value) -> Vec<Row> {
     rows
 }
 
-/// Columns, and the place of each in the JSON that a row is about.
-type Columns = [(&'static str, &'static str)];
+/// The numbers and texts of a datum by the schema of profiles: the name, the type, and what one that is missing stands for.
+fn scalars(datum: &str) -> impl Iterator<Item = (&'static String, &'static str, &'static Value)> {
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+        let path = root().join("results-schema/schemas/rank.schema.json");
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    });
+    let fields = SCHEMA["$defs"][datum]["properties"].as_object().unwrap();
+    fields.iter().filter_map(|(name, field)| {
+        let kind = field["type"].as_str().or(field["type"][0].as_str())?;
+        ["integer", "number", "string"].contains(&kind).then_some((name, kind, &field["default"]))
+    })
+}
 
-const CALL: &Columns = &[
-    ("function", "/name"),
-    ("count", "/count"),
-    ("bytes", "/bytes"),
-    ("time_s", "/time_s"),
-    ("time_error_s", "/time_error_s"),
-    ("timed", "/timed"),
-    ("time_max_s", "/time_max_s"),
+/// A datum in which no two numbers are the same.
+fn made_up(datum: &str) -> Value {
+    let fields = scalars(datum).enumerate().map(|(at, (name, kind, _))| {
+        let value = match kind {
+            "integer" => json!(2 + at),
+            "number" => json!(2.25 + at as f64),
+            _ => json!(format!("text {at}")),
+        };
+        (name.clone(), value)
+    });
+    fields.collect::<Row>().into()
+}
+
+/// A datum, and which of its fields have a column of another name, or none.
+type Columns = (&'static str, &'static [(&'static str, Option<&'static str>)]);
+
+const CALL: &Columns = &("Call", &[("name", Some("function"))]);
+const PHASE: &Columns = &("Phase", &[("name", Some("phase"))]);
+/// What the ranks have, by its place in a profile.
+const RANK: &[(&str, Columns)] = &[
+    (
+        "/overhead",
+        (
+            "Overhead",
+            &[
+                ("share", Some("overhead_share")),
+                ("running_share", Some("overhead_running_share")),
+                ("budget", None),
+            ],
+        ),
+    ),
+    ("/resources", ("Resources", &[("start_peak_memory_bytes", None), ("counters_absent", None)])),
+    ("/resources/cgroup", ("Cgroup", &[("path", None), ("processors", None)])),
+    (
+        "/resources/threads",
+        (
+            "Threads",
+            &[
+                ("number", Some("threads")),
+                ("busy", Some("busy_threads")),
+                ("processor_wait_s", Some("thread_wait_s")),
+            ],
+        ),
+    ),
+    (
+        "/resources/openmp",
+        ("OpenMpRuntime", &[("runtime", Some("openmp")), ("num_threads", Some("omp_num_threads"))]),
+    ),
 ];
-const PHASE: &Columns = &[
-    ("phase", "/name"),
-    ("entries", "/entries"),
-    ("time_s", "/time_s"),
-    ("stretches", "/stretches"),
-    ("stretches_read", "/stretches_read"),
-    ("counted_s", "/counters/time_s"),
-    ("instructions", "/counters/counts/instructions"),
-    ("cycles", "/counters/counts/cycles"),
-    ("cache_misses", "/counters/counts/cache_misses"),
-    ("energy_j", "/counters/energy_j"),
-];
-const RANK: &Columns = &[
+/// The other columns of ranks, and the place of each in a profile.
+const OF_RANK: &[(&str, &str)] = &[
     ("size", "/size"),
     ("pid", "/pid"),
     ("end", "/end/how"),
@@ -199,53 +235,48 @@ const RANK: &Columns = &[
     ("in_mpi_s", "/in_mpi/time_s"),
     ("in_mpi_error_s", "/in_mpi/time_error_s"),
     ("in_mpi_share", "/in_mpi/share"),
-    ("mpit_init_s", "/overhead/mpit_init_s"),
-    ("init_s", "/overhead/init_s"),
-    ("sampling_s", "/overhead/sampling_s"),
-    ("wrappers_s", "/overhead/wrappers_s"),
-    ("events_s", "/overhead/events_s"),
-    ("timeline_s", "/overhead/timeline_s"),
-    ("finalize_s", "/overhead/finalize_s"),
-    ("overhead_share", "/overhead/share"),
-    ("overhead_running_share", "/overhead/running_share"),
     ("library", "/mpi/library"),
     ("thread_level", "/mpi/thread_level"),
-    ("processors", "/resources/processors"),
-    ("processor_limit", "/resources/cgroup/processor_limit"),
-    ("memory_limit_bytes", "/resources/cgroup/memory_limit_bytes"),
-    ("user_s", "/resources/user_s"),
-    ("system_s", "/resources/system_s"),
-    ("voluntary_switches", "/resources/voluntary_switches"),
-    ("involuntary_switches", "/resources/involuntary_switches"),
-    ("processor_wait_s", "/resources/processor_wait_s"),
-    ("minor_faults", "/resources/minor_faults"),
-    ("major_faults", "/resources/major_faults"),
-    ("peak_memory_bytes", "/resources/peak_memory_bytes"),
-    ("processors_used", "/resources/processors_used"),
-    ("threads", "/resources/threads/number"),
-    ("busy_threads", "/resources/threads/busy"),
-    ("thread_wait_s", "/resources/threads/processor_wait_s"),
-    ("openmp", "/resources/openmp/runtime"),
-    ("omp_num_threads", "/resources/openmp/num_threads"),
     // These profiles have no counters.
     ("useful_instructions", "/resources/counters"),
     ("useful_cycles", "/resources/counters"),
     ("useful_cache_misses", "/resources/counters"),
     ("frequency_hz", "/resources/counters"),
 ];
-/// Columns that are 0 if a profile lacks them.
-const ZERO: [&str; 6] =
-    ["timed", "sampling_s", "wrappers_s", "events_s", "timeline_s", "overhead_running_share"];
 
-/// A row about `of` in a profile.
-fn row(profile: &Value, of: &Value, columns: &Columns) -> Row {
-    let mut row = Row::new();
-    for (column, pointer) in columns {
-        let value = of.pointer(pointer).cloned().unwrap_or(Value::Null);
-        let missing = value.is_null() && ZERO.contains(column);
-        row.insert((*column).into(), if missing { json!(0) } else { value });
-    }
-    keyed(profile, row)
+/// A row about `of` in a profile: a column for each of its numbers and texts.
+fn row(profile: &Value, of: &Value, (datum, others): &Columns) -> Row {
+    let columns = scalars(datum).filter_map(|(field, _, missing)| {
+        let other = others.iter().find(|(name, _)| name == field);
+        let column = other.map_or(Some(field.as_str()), |(_, column)| *column)?;
+        let value = of.get(field).filter(|value| !value.is_null()).unwrap_or(missing);
+        Some((column.to_owned(), value.clone()))
+    });
+    keyed(profile, columns.collect())
+}
+
+/// The same of what is at this place of `of`; null where nothing is.
+fn row_at(profile: &Value, of: &Value, place: &str, columns: &Columns) -> Row {
+    row(profile, of.pointer(place).unwrap_or(&Value::Null), columns)
+}
+
+fn expected_rank(profile: &Value) -> Row {
+    let of_data = RANK.iter().flat_map(|(place, columns)| row_at(profile, profile, place, columns));
+    let others = OF_RANK.iter().map(|(column, place)| {
+        ((*column).to_owned(), profile.pointer(place).cloned().unwrap_or_default())
+    });
+    of_data.chain(others).collect()
+}
+
+fn expected_phases(profile: &Value) -> Vec<Row> {
+    let row = |phase: &Value| {
+        const COUNTERS: &Columns = &("PhaseCounters", &[("time_s", Some("counted_s"))]);
+        let mut row = row_at(profile, phase, "/counters", COUNTERS);
+        row.extend(row_at(profile, phase, "/counters/counts", &("Counts", &[])));
+        row.extend(self::row(profile, phase, PHASE));
+        row
+    };
+    list(profile, "phases").iter().map(row).collect()
 }
 
 /// With the keys.
@@ -303,11 +334,9 @@ fn expected_peers(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     for kind in ["messages", "accesses"] {
         for peer in list(&profile["peers"], kind) {
-            let mut row = Row::new();
+            let mut row = row(profile, peer, &("PeerTraffic", &[("rank", Some("peer"))]));
             row.insert("kind".into(), kind.into());
-            for (column, key) in [("peer", "rank"), ("number", "number"), ("bytes", "bytes")] {
-                row.insert(column.into(), peer[key].clone());
-            }
+            // The rank of the row, which is not that of the peer.
             rows.push(keyed(profile, row));
         }
     }
@@ -315,16 +344,15 @@ fn expected_peers(profile: &Value) -> Vec<Row> {
 }
 
 fn expected_sites(profile: &Value) -> Vec<Row> {
-    const SITE: &Columns = &[
-        ("function", "/function"),
-        ("count", "/calls"),
-        ("count_error", "/calls_error"),
-        ("timed", "/timed"),
-        ("time_s", "/time_s"),
-        ("time_error_s", "/time_error_s"),
-        ("time_max_s", "/time_max_s"),
-        ("bytes", "/bytes"),
-    ];
+    const SITE: &Columns = &(
+        "Site",
+        &[
+            ("calls", Some("count")),
+            ("calls_error", Some("count_error")),
+            ("call", None),
+            ("stacks_taken", None),
+        ],
+    );
     let mut rows = Vec::new();
     for site in list(&profile["sites"], "sites") {
         let mut row = row(profile, site, SITE);
@@ -346,17 +374,7 @@ fn code<'a>(all: &'a Value, place: &Value, row: &mut Row) -> &'a Value {
 }
 
 fn expected_openmp(profile: &Value) -> Vec<Row> {
-    const REGION: &Columns = &[
-        ("entries", "/entries"),
-        ("timed", "/timed"),
-        ("threads", "/threads"),
-        ("time_s", "/time_s"),
-        ("time_error_s", "/time_error_s"),
-        ("work_s", "/work_s"),
-        ("most_work_s", "/most_work_s"),
-        ("barrier_s", "/barrier_s"),
-        ("in_mpi_s", "/in_mpi_s"),
-    ];
+    const REGION: &Columns = &("OpenMpRegion", &[("place", None)]);
     let regions = list(&profile["openmp"], "regions").iter();
     let row = |region: &Value| {
         let mut row = row(profile, region, REGION);
@@ -455,12 +473,9 @@ fn expected_phase_calls(profile: &Value) -> Vec<Row> {
 
 /// The expected rows of a table in an export of these profiles, made only from the JSON.
 fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
-    let rows = |profile: &Value, key: &str, columns: &Columns| -> Vec<Row> {
-        list(profile, key).iter().map(|one| row(profile, one, columns)).collect()
-    };
     let of = |profile: &Value| match table {
-        "ranks" => vec![row(profile, profile, RANK)],
-        "calls" => rows(profile, "calls", CALL),
+        "ranks" => vec![expected_rank(profile)],
+        "calls" => list(profile, "calls").iter().map(|call| row(profile, call, CALL)).collect(),
         "times" => expected_times(profile),
         "sizes" => expected_sizes(profile),
         "peers" => expected_peers(profile),
@@ -469,7 +484,7 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
         "message_times" => expected_message_times(profile),
         "variables" => expected_variables(profile),
         "series" => expected_series(profile),
-        "phases" => rows(profile, "phases", PHASE),
+        "phases" => expected_phases(profile),
         "phase_calls" => expected_phase_calls(profile),
         "openmp" => expected_openmp(profile),
         _ => panic!("{table}"),

@@ -282,10 +282,9 @@ fn described(
         job: Job {
             id: "simulated".into(),
             command: vec!["./simulated".into()],
-            labels: Vec::new(),
             started: "2026-01-01T00:00:00Z".into(),
             elapsed_s,
-            known_until_s: None,
+            ..Job::default()
         },
         rank,
         size: program.size(),
@@ -295,15 +294,11 @@ fn described(
             abi: "openmpi".into(),
             standard: "3.1".into(),
             library: "Open MPI v4.1.4".into(),
-            device: None,
             library_path: "/usr/lib/libmpi.so".into(),
             thread_level: "MPI_THREAD_MULTIPLE".into(),
+            ..Mpi::default()
         },
         end: End { how: Ending::Finalize, code: 0 },
-        cvars: Vec::new(),
-        knobs: Vec::new(),
-        pvars: Vec::new(),
-        objects_made: Vec::new(),
         in_mpi: calls.iter().any(|call| call.timed > 0).then(|| InMpi {
             time_s,
             time_error_s: time.error.map(clock::seconds),
@@ -314,20 +309,11 @@ fn described(
         calls,
         peers: Some(Peers { messages: messages.collect(), accesses: Vec::new() }),
         phases: phases.described(&[]),
-        series: None,
-        watch: None,
-        machine: None,
-        host_counters: None,
         resources: Some(resources(program, rank, of_rank)),
-        sites: None,
-        openmp: None,
         waiting: waiting::described(),
         message_times: streams::described(program.size()),
-        messages: Vec::new(),
-        events: Vec::new(),
         coverage: Coverage { objects: waiting::left_out(), ..Coverage::default() },
         clock: Some(clock::described()),
-        warnings: Vec::new(),
         overhead: Overhead {
             mpit_init_s: program.mpit_s,
             wrappers_s,
@@ -336,6 +322,7 @@ fn described(
             budget: Some(BUDGET),
             ..Overhead::default()
         },
+        ..RankProfile::default()
     }
 }
 

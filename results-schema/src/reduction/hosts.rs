@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::json;
 use super::machine::PlacementReduction;
+use crate::data::derive;
 use crate::hosts::{HostStatistic, HostSummary};
-use crate::merge::{Lowest, merge_fields};
+use crate::merge::{Lowest, MergeFields};
 use crate::queues::{Quantity, sampled_length};
 use crate::ranges::Ranges;
 use crate::{HostCounters, HostCountersSummary, Number, RankProfile, Statistics};
@@ -15,7 +16,7 @@ use crate::{HostCounters, HostCountersSummary, Number, RankProfile, Statistics};
 /// By name.
 pub(super) type Hosts = BTreeMap<String, HostReduction>;
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct HostReduction {
     ranks: Ranges,
     /// When the lowest of them began, by the clock of the host.
@@ -27,10 +28,6 @@ pub(super) struct HostReduction {
     /// Of the lowest rank that has them.
     #[serde(with = "json")]
     counters: Option<Lowest<HostCounters>>,
-}
-
-merge_fields! {
-    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length, placement, counters }
 }
 
 impl HostReduction {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::Hosts;
+use crate::data::derive;
 use crate::loads::Loads;
-use crate::merge::{Merge, merge_fields};
+use crate::merge::{Merge, MergeFields};
 use crate::ranges::Ranges;
 use crate::{Cgroup, Crowded, Machine, MachineSummary, PlacementSummary, RankProfile};
 
@@ -40,7 +41,7 @@ impl Machines {
 }
 
 /// Which ranks may run where on a host.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PlacementReduction {
     ranks: u64,
     /// Ranks, where their first threads could run at the start.
@@ -53,10 +54,6 @@ pub(super) struct PlacementReduction {
     /// The paths of groups that limit processor time, and their limits in thousandths of a processor.
     limits: BTreeSet<(String, u64)>,
     without_limit: u64,
-}
-
-merge_fields! {
-    PlacementReduction { ranks, loads, threads, busy, allowed, limits, without_limit }
 }
 
 impl PlacementReduction {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::absence::{Row, Rows};
-use crate::merge::{Merge, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Merge, MergeFields, Takes};
 use crate::messages::{EventReduction, MetricReduction};
 use crate::{
     EventCount, EventSummary, MessageSource, Messages, MessagesSummary, Metric, MetricSummary,
@@ -18,7 +19,7 @@ const PAIRS_AT_MOST: usize = 64;
 
 pub(super) type Sources = BTreeMap<MessageSource, MessagesReduction>;
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Deserialize, Serialize)]
 pub(super) struct MessagesReduction {
     ranks: u64,
     metrics: Rows<MetricReduction, (Metric, Traffic)>,
@@ -31,10 +32,6 @@ pub(super) struct MessagesReduction {
 /// The most important first, each with the rank that receives.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct WorstPairs(Vec<(u32, PeerQueues)>);
-
-merge_fields! {
-    MessagesReduction { ranks, metrics, pairs, pairs_seen, without_peer, lost }
-}
 
 impl MessagesReduction {
     #[inline]
@@ -110,13 +107,11 @@ impl Row for MetricReduction {}
 type EventKey = (String, String, Option<String>);
 
 /// The events of the ranks that counted any.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Events {
     ranks: u64,
     rows: Option<Rows<EventReduction, EventKey>>,
 }
-
-merge_fields! { Events { ranks, rows } }
 
 impl Events {
     #[inline]

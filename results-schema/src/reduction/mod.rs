@@ -34,8 +34,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{CallReduction, InMpiReduction};
 use crate::cost::OverheadReduction;
+use crate::data::derive;
 use crate::machine::ResourcesReduction;
-use crate::merge::{Absent, Merge, Takes, merge_fields};
+use crate::merge::{Absent, Merge, MergeFields, Takes};
 use crate::{
     BadEnding, Call, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending,
     InMpi, Job, Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary,
@@ -66,7 +67,7 @@ pub struct Reduction {
     left_out: BTreeSet<LeftOut>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct JobReduction {
     general: General,
     hosts: Hosts,
@@ -170,14 +171,6 @@ impl Reduction {
             }
         }
         newest.finish(self.left_out)
-    }
-}
-
-merge_fields! {
-    JobReduction {
-        general, hosts, libraries, elapsed_s, run_s, useful_s, runs, in_mpi, peers, pvars, calls, phases,
-        watches, waiting, pairs, sites, openmp, machines, resources, messages, events,
-        skipped, objects, objects_made, missing_events, advice, overhead, warnings,
     }
 }
 
@@ -323,80 +316,43 @@ impl JobReduction {
     }
 
     #[inline]
-    fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
-        let JobReduction {
-            general,
-            hosts,
-            mut libraries,
-            elapsed_s,
-            run_s,
-            useful_s,
-            runs,
-            in_mpi,
-            peers,
-            pvars,
-            calls,
-            phases,
-            watches,
-            waiting,
-            pairs,
-            sites,
-            openmp,
-            machines,
-            resources,
-            messages,
-            events,
-            skipped,
-            objects,
-            objects_made,
-            missing_events,
-            advice,
-            overhead,
-            mut warnings,
-        } = self;
-        let General {
-            lowest_rank: _,
-            job,
-            mpi,
-            cvars,
-            knobs,
-            size,
-            files,
-            ended_badly,
-            exported,
-            sampled,
-            clock,
-        } = general;
-        let reduced = files.ranks().len();
-        let others = reduced - libraries.remove(&mpi).unwrap_or(reduced);
-        warn_of_others(&mut warnings, others);
-        let (pvars, samples) = pvars.finish();
-        let calls = calls_finished(calls, reduced);
-        let (peers, machines) = (peers.finish(&hosts), machines.finish());
-        let (placements, host_counters) = (placements(&hosts, &machines), hosts::counters(&hosts));
-        let by_host = hosts::finish(hosts);
-        let in_mpi = in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
+    fn finish(mut self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
+        let files = &self.general.files;
+        let (size, reduced) = (self.general.size, files.ranks().len());
+        let others = reduced - self.libraries.remove(&self.general.mpi).unwrap_or(reduced);
+        warn_of_others(&mut self.warnings, others);
+        let ranks = ranks_of(size, files, self.general.ended_badly, left_out)?;
+        let (pvars, samples) = self.pvars.finish();
+        let calls = calls_finished(self.calls, reduced);
+        let machines = self.machines.finish();
+        let peers = self.peers.finish(&self.hosts);
+        let placements = placements(&self.hosts, &machines);
+        let host_counters = hosts::counters(&self.hosts);
+        let by_host = hosts::finish(self.hosts);
+        let in_mpi = self.in_mpi.and_then(|in_mpi| in_mpi.finish(Absent::default()));
         let mut waited = WaitsOfRanks::default();
-        let message_waiting = pairs.finish(&waiting.clocks(), size, &mut waited);
-        let waiting = waiting.finish(&calls, &mut waited);
-        let (ideal_s, ideal_error_s) = runs.finish(&waited, reduced).unzip();
-        let critical_path = run_s.finish().and_then(|run| waited.path.finish(run.max.as_f64()));
+        let message_waiting = self.pairs.finish(&self.waiting.clocks(), size, &mut waited);
+        let waiting = self.waiting.finish(&calls, &mut waited);
+        let (ideal_s, ideal_error_s) = self.runs.finish(&waited, reduced).unzip();
+        let run_s = self.run_s.finish();
+        let longest_s = run_s.as_ref().map(|run| run.max.as_f64());
+        let critical_path = longest_s.and_then(|longest_s| waited.path.finish(longest_s));
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
-            job,
-            mpi,
+            job: self.general.job,
+            mpi: self.general.mpi,
             efficiencies: None,
             findings: Vec::new(),
-            cvars,
-            knobs,
-            objects_made: made(&objects_made),
+            cvars: self.general.cvars,
+            knobs: self.general.knobs,
+            objects_made: made(&self.objects_made),
             hosts: by_host.iter().map(|host| host.host.clone()).collect(),
-            ranks: ranks_of(size, &files, ended_badly, left_out)?,
+            ranks,
             reduced_in_mpi: None,
-            elapsed_s: elapsed_s.finish(),
-            run_s: run_s.finish(),
-            useful_s: known_by_all(useful_s, reduced),
+            elapsed_s: self.elapsed_s.finish(),
+            run_s,
+            useful_s: known_by_all(self.useful_s, reduced),
             ideal_s,
             ideal_error_s,
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
@@ -409,20 +365,31 @@ impl JobReduction {
             waiting,
             calls,
             samples,
-            phases: PhaseRow::finish(phases, reduced),
-            watches: watches.finish(),
+            phases: PhaseRow::finish(self.phases, reduced),
+            watches: self.watches.finish(),
             machines,
             placements,
             host_counters,
-            resources: resources.and_then(|resources| resources.finish(Absent::default())),
-            sites: sites.finish(),
-            openmp: openmp.finish(),
-            messages: messages.into_iter().map(|(source, one)| one.finish(source)).collect(),
-            events: events.finish(),
-            coverage: covered([exported, sampled], skipped, objects, [missing_events, advice]),
-            clock,
-            overhead: overhead.finish(Absent::default())?,
-            warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
+            resources: self.resources.and_then(|resources| resources.finish(Absent::default())),
+            sites: self.sites.finish(),
+            openmp: self.openmp.finish(),
+            messages: self.messages.into_iter().map(|(source, one)| one.finish(source)).collect(),
+            events: self.events.finish(),
+            coverage: CoverageSummary {
+                exported: self.general.exported,
+                sampled: self.general.sampled,
+                skipped: self.skipped.into_iter().map(not_read).collect(),
+                objects: self.objects.into_iter().filter_map(not_followed).collect(),
+                events: self.missing_events.into_iter().collect(),
+                advice: self.advice.into_iter().collect(),
+            },
+            clock: self.general.clock,
+            overhead: self.overhead.finish(Absent::default())?,
+            warnings: self
+                .warnings
+                .into_iter()
+                .map(|(text, ranks)| Warning { text, ranks })
+                .collect(),
         })
     }
 }
@@ -476,22 +443,6 @@ fn ranks_of(
     })
 }
 
-fn covered(
-    [exported, sampled]: [usize; 2],
-    skipped: BTreeMap<Skipped, u64>,
-    objects: BTreeMap<(String, String), Statistics>,
-    [events, advice]: [BTreeSet<String>; 2],
-) -> CoverageSummary {
-    CoverageSummary {
-        exported,
-        sampled,
-        skipped: skipped.into_iter().map(not_read).collect(),
-        objects: objects.into_iter().filter_map(not_followed).collect(),
-        events: events.into_iter().collect(),
-        advice: advice.into_iter().collect(),
-    }
-}
-
 fn not_read((skipped, ranks): (Skipped, u64)) -> SkippedSummary {
     let Skipped { index, name, reason } = skipped;
     SkippedSummary { index, name, reason, ranks }
@@ -507,40 +458,27 @@ impl General {
     /// Makes this what one profile says, reusing its memory.
     #[inline]
     fn set(&mut self, file: &str, profile: &RankProfile) {
-        let General {
-            lowest_rank,
-            job,
-            mpi,
-            cvars,
-            knobs,
-            size,
-            files,
-            ended_badly,
-            exported,
-            sampled,
-            clock,
-        } = self;
-        *lowest_rank = profile.rank;
-        job.clone_from(&profile.job);
-        if *mpi != profile.mpi {
-            mpi.clone_from(&profile.mpi);
+        self.lowest_rank = profile.rank;
+        self.job.clone_from(&profile.job);
+        if self.mpi != profile.mpi {
+            self.mpi.clone_from(&profile.mpi);
         }
-        cvars.clone_from(&profile.cvars);
-        knobs.clone_from(&profile.knobs);
-        *size = profile.size;
-        files.set(profile.rank, file);
-        ended_badly.clear();
+        self.cvars.clone_from(&profile.cvars);
+        self.knobs.clone_from(&profile.knobs);
+        self.size = profile.size;
+        self.files.set(profile.rank, file);
+        self.ended_badly.clear();
         if profile.end.how != Ending::Finalize {
             let (rank, &End { how, code }) = (profile.rank, &profile.end);
             let job = &profile.job;
             let ended_s = job.known_until_s.is_some().then_some(job.elapsed_s);
             let ending = BadEnding { rank, how, code, elapsed_s: job.known_s(), ended_s };
-            ended_badly.insert(rank, ending);
+            self.ended_badly.insert(rank, ending);
         }
-        *exported = profile.coverage.exported;
-        *sampled = profile.coverage.sampled;
-        if *clock != profile.clock {
-            clock.clone_from(&profile.clock);
+        self.exported = profile.coverage.exported;
+        self.sampled = profile.coverage.sampled;
+        if self.clock != profile.clock {
+            self.clock.clone_from(&profile.clock);
         }
     }
 }
@@ -548,36 +486,23 @@ impl General {
 impl Merge for General {
     #[inline]
     fn absorb(&mut self, other: &General) {
-        let General {
-            lowest_rank,
-            job,
-            mpi,
-            cvars,
-            knobs,
-            size,
-            files,
-            ended_badly,
-            exported,
-            sampled,
-            clock,
-        } = other;
-        keep_slower(&mut self.clock, clock.as_ref());
+        keep_slower(&mut self.clock, other.clock.as_ref());
         let mut longest = self.job.clone();
-        longest.lasts_as_long_as(job);
+        longest.lasts_as_long_as(&other.job);
         let Job { elapsed_s, known_until_s, .. } = longest;
-        if *lowest_rank < self.lowest_rank {
-            self.lowest_rank = *lowest_rank;
-            self.job.clone_from(job);
-            self.mpi.clone_from(mpi);
-            self.cvars.clone_from(cvars);
-            self.knobs.clone_from(knobs);
+        if other.lowest_rank < self.lowest_rank {
+            self.lowest_rank = other.lowest_rank;
+            self.job.clone_from(&other.job);
+            self.mpi.clone_from(&other.mpi);
+            self.cvars.clone_from(&other.cvars);
+            self.knobs.clone_from(&other.knobs);
         }
         (self.job.elapsed_s, self.job.known_until_s) = (elapsed_s, known_until_s);
-        self.size = self.size.max(*size);
-        self.files.absorb(files);
-        self.ended_badly.extend(ended_badly.iter().map(|(rank, end)| (*rank, end.clone())));
-        self.exported = self.exported.max(*exported);
-        self.sampled = self.sampled.max(*sampled);
+        self.size = self.size.max(other.size);
+        self.files.absorb(&other.files);
+        self.ended_badly.extend(other.ended_badly.iter().map(|(rank, end)| (*rank, end.clone())));
+        self.exported = self.exported.max(other.exported);
+        self.sampled = self.sampled.max(other.sampled);
     }
 }
 

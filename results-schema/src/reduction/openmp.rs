@@ -6,18 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::places::{Objects, Place, load_map};
 use super::sorted::Sorted;
-use crate::merge::{Absent, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Absent, MergeFields, Takes};
 use crate::openmp::{OpenMpReduction, OpenMpRegionReduction};
 use crate::{OpenMp, OpenMpRegionSummary, OpenMpSummary, collected, sort_by};
 
 /// Over the ranks with an OpenMP runtime that tells.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct OpenMpRanks {
     numbers: Option<OpenMpReduction>,
     regions: Sorted<Option<Place>, OpenMpRegionReduction>,
 }
-
-merge_fields! { OpenMpRanks { numbers, regions } }
 
 impl OpenMpRanks {
     /// Makes this what one rank has. The first of two regions of the same place counts.

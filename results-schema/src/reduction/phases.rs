@@ -6,11 +6,12 @@ use super::absence::{Row, Rows};
 use super::pvars::Pvars;
 use super::{calls_finished, set_calls};
 use crate::call::CallReduction;
-use crate::merge::{Absent, Merge, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Absent, Merge, MergeFields, Takes};
 use crate::phase::PhaseReduction;
 use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, sort_by};
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseRow {
     /// The smallest over all ranks orders the phases.
     place: PhaseOrder,
@@ -27,10 +28,6 @@ impl Merge for PhaseOrder {
     fn absorb(&mut self, other: &PhaseOrder) {
         *self = (*self).min(*other);
     }
-}
-
-merge_fields! {
-    PhaseRow { place, numbers, calls, pvars }
 }
 
 impl PhaseRow {

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::absence::{Row, Rows};
 use super::sorted::Sorted;
-use crate::merge::{Each, Kind, Lowest, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Each, Kind, Lowest, MergeFields, Takes};
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Reading, Samples, SamplesSummary,
     StateSummary, Statistics, sort_by,
@@ -40,7 +41,7 @@ impl Variable {
     }
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Deserialize, Serialize)]
 struct NumberReduction {
     /// The datatype, and the class that the variable behaves as.
     said: Lowest<(Datatype, Option<Class>)>,
@@ -48,7 +49,7 @@ struct NumberReduction {
     statistics: Statistics,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct SamplesReduction {
     behaves_as: Lowest<Option<Class>>,
     ranks: u64,
@@ -59,7 +60,7 @@ struct SamplesReduction {
 }
 
 /// The variables of a run, or of a phase of it.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Pvars {
     numbers: Sorted<(Variable, Measure, Element), NumberReduction>,
     samples: Sorted<Variable, SamplesReduction>,
@@ -70,12 +71,6 @@ impl Default for NumberReduction {
         let said = Lowest { rank: u32::MAX, said: (Datatype::Int, None) };
         NumberReduction { said, notes: BTreeSet::new(), statistics: Statistics::default() }
     }
-}
-
-merge_fields! {
-    Pvars { numbers, samples }
-    NumberReduction { said, notes, statistics }
-    SamplesReduction { behaves_as, ranks, n, histogram, states }
 }
 
 impl Pvars {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::places::{Objects, Place, load_map};
 use super::sorted::Sorted;
-use crate::merge::{Absent, Merge, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Absent, Merge, MergeFields, Takes};
 use crate::sites::SiteReduction;
 use crate::{Site, SiteStack, SiteSummary, Sites, SitesSummary, collected, sort_by};
 
@@ -27,22 +28,17 @@ impl Merge for SitesReduction {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct SiteRow {
     numbers: SiteReduction,
     stacks: Sorted<Vec<Place>, StackReduction>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct StackReduction {
     hits: u64,
     calls: u64,
     time_s: f64,
-}
-
-merge_fields! {
-    SiteRow { numbers, stacks }
-    StackReduction { hits, calls, time_s }
 }
 
 impl SitesReduction {

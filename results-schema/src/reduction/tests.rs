@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Call, Class, Counts, Coverage, Datatype, Element, End, InMpi, Measure, Overhead, Phase,
-    PhaseCounters, PhasePvar, Pvar, RANK_SCHEMA, Samples, StateShare, Values,
+    Call, Class, Counts, Datatype, Element, End, InMpi, Measure, Phase, PhaseCounters, PhasePvar,
+    Pvar, RANK_SCHEMA, Samples, StateShare, Values,
 };
 
 pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
@@ -11,10 +11,9 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         job: Job {
             id: job.into(),
             command: vec!["./app".into()],
-            labels: Vec::new(),
             started: format!("2026-01-31T10:00:0{}Z", job.len()),
             elapsed_s: 1.0 + f64::from(rank),
-            known_until_s: None,
+            ..Job::default()
         },
         rank,
         size,
@@ -24,15 +23,11 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
             abi: "openmpi".into(),
             standard: "3.1".into(),
             library: "Open MPI v4.1.4".into(),
-            device: None,
             library_path: "/usr/lib/libmpi.so.40".into(),
             thread_level: "MPI_THREAD_SINGLE".into(),
+            ..Mpi::default()
         },
         end: End { how: Ending::Finalize, code: 0 },
-        cvars: Vec::new(),
-        knobs: Vec::new(),
-        objects_made: Vec::new(),
-        peers: None,
         pvars: vec![Pvar {
             name: "messages".into(),
             class: Class::Counter,
@@ -52,24 +47,8 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
             notes: Vec::new(),
             also: String::new(),
         }],
-        in_mpi: None,
-        phases: Vec::new(),
-        series: None,
-        watch: None,
-        machine: None,
-        host_counters: None,
-        resources: None,
-        sites: None,
-        openmp: None,
-        waiting: Vec::new(),
-        message_times: None,
-        messages: Vec::new(),
-        events: Vec::new(),
-        clock: None,
         calls: vec![Call { name: "MPI_Recv".into(), count: 10, ..Call::default() }],
-        coverage: Coverage::default(),
-        warnings: Vec::new(),
-        overhead: Overhead::default(),
+        ..RankProfile::default()
     }
 }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::Hosts;
-use crate::merge::{Merge, merge_fields};
+use crate::data::derive;
+use crate::merge::{Merge, MergeFields};
 use crate::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankProfile,
     RankTraffic, TrafficKind, TrafficSummary, collected, sort_by,
@@ -23,7 +24,7 @@ const PEERS_BY_HOST: usize = 64;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct TrafficReduction(BTreeMap<TrafficKind, OneWay>);
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct OneWay {
     ranks: BTreeMap<u32, OfRank>,
     heaviest: Heaviest,
@@ -32,7 +33,7 @@ struct OneWay {
     from_host: BTreeMap<String, BTreeMap<Option<u32>, Amount>>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Amount {
     number: u64,
     bytes: u64,
@@ -51,11 +52,6 @@ struct OfRank {
 /// The pairs with the most bytes, in that order.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Heaviest(Vec<(u32, u32, Amount)>);
-
-merge_fields! {
-    OneWay { ranks, heaviest, by_distance, from_host }
-    Amount { number, bytes }
-}
 
 impl Merge for TrafficReduction {
     fn absorb(&mut self, other: &TrafficReduction) {

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::ideal::WaitsOfRanks;
 use super::path::{CallClass, LeadsTo, PathCall, PathWait};
 use super::starts::{CallsOfRanks, Clocks, Starts, StartsCompared};
-use crate::merge::{Lowest, Merge, merge_fields};
+use crate::data::derive;
+use crate::merge::{Lowest, Merge, MergeFields};
 use crate::ranges::Ranges;
 use crate::{
     CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, RankProfile, Waiting,
@@ -44,7 +45,7 @@ struct Key {
     function: String,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct CommunicatorWaits {
     communicator: Lowest<String>,
     ranks: Ranges,
@@ -56,15 +57,10 @@ struct CommunicatorWaits {
 }
 
 /// The calls that a rank timed, and their time.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct TimesOfRank {
     calls: u64,
     ns: u64,
-}
-
-merge_fields! {
-    CommunicatorWaits { communicator, ranks, calls, timed, of_each, starts }
-    TimesOfRank { calls, ns }
 }
 
 /// The calls that were timed, at the highest level of all ranks.

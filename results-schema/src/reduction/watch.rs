@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::places::{Objects, Place, load_map};
-use crate::merge::{Absent, Merge, Takes, merge_fields};
+use crate::data::derive;
+use crate::merge::{Absent, Merge, MergeFields, Takes};
 use crate::watch::{WatchReduction, WatchSiteReduction};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Watch, WatchSite, WatchSiteSummary, WatchSummary,
@@ -25,13 +26,13 @@ impl Merge for Watches {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Default, Deserialize, Serialize)]
 struct WatchRow {
     numbers: WatchReduction,
     sites: BTreeMap<(String, Place), WatchSiteRow>,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(MergeFields!, Clone, Debug, Deserialize, Serialize)]
 struct WatchSiteRow {
     numbers: WatchSiteReduction,
     worst: Worst,
@@ -49,11 +50,6 @@ impl Merge for Worst {
             self.clone_from(other);
         }
     }
-}
-
-merge_fields! {
-    WatchRow { numbers, sites }
-    WatchSiteRow { numbers, worst, stacks }
 }
 
 impl Watches {

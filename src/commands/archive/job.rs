@@ -17,7 +17,7 @@ use crate::parts::{self, ReportInput, page_of_first_screen, page_of_run};
 use crate::{DONE, print, render};
 
 pub(super) fn job(options: &ArchiveJobOptions) -> Result<u8, Error> {
-    let format = options.format.clone()?;
+    let format = options.page.format.clone()?;
     may_be_page("gyan archive job", &options.page, matches!(format, Format::Html))?;
     let name = JobName {
         job: &options.job,

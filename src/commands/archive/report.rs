@@ -28,7 +28,7 @@ struct ArchiveSettings {
 }
 
 pub(super) fn report(options: &ArchiveReportOptions) -> Result<u8, Error> {
-    let format = options.format.clone()?;
+    let format = options.page.format.clone()?;
     may_be_page("gyan archive report", &options.page, matches!(format, Format::Html))?;
     let store = store::open(&options.archive)?;
     if options.users && !settings(store.as_ref())?.users {

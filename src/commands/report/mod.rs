@@ -19,7 +19,7 @@ use crate::parts::{self, ReportInput};
 use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
-    let format = options.format.clone()?;
+    let format = options.page.format.clone()?;
     let is_page = matches!(format, Format::Html);
     page::check(options, is_page)?;
     let part = options.part.as_ref();

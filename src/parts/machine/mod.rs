@@ -13,6 +13,7 @@ use crate::document::value::{InUnit, bytes, line, row};
 use crate::document::{Document, Presentation, Section, Value, View, numbers, plural, texts};
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
+use crate::parts::rank::USED;
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
 pub(super) use counters::energy_line;
 use rows::{Machines, rows};
@@ -228,31 +229,6 @@ fn reads(scope: u64, has_capability: bool) -> Value<'static> {
     };
     text.into()
 }
-
-/// What a rank used, in words, by the names in a summary.
-const USED: &[(&str, &str)] = &[
-    ("processors", "processors that it may run on"),
-    ("user_s", "time in the program"),
-    ("system_s", "time in the kernel"),
-    ("voluntary_switches", "gave up its processor"),
-    ("involuntary_switches", "lost or yielded its processor"),
-    ("processor_wait_s", "wanted a processor"),
-    ("processors_used", "processors that it used"),
-    ("threads", "threads at the end"),
-    ("busy_threads", "busy threads"),
-    ("thread_wait_s", "a busy thread wanted one"),
-    ("minor_faults", "page faults"),
-    ("major_faults", "page faults that read"),
-    ("peak_memory_bytes", "peak memory"),
-    ("memory_limit_bytes", "limit of memory"),
-    ("useful_instructions", "instructions outside MPI"),
-    ("useful_cycles", "cycles outside MPI"),
-    ("useful_ipc", "instructions per cycle outside MPI"),
-    ("useful_misses_per_1000", "cache misses per 1000 of these instructions"),
-    ("ipc", "instructions per cycle"),
-    ("frequency_hz", "cycles a second on a processor"),
-    ("counted_share", "part of the time that was counted"),
-];
 
 fn used(resources: &ResourcesSummary) -> Section<'_> {
     let rows = resources.measures_named(USED).map(|(words, unit, of)| {

@@ -4,7 +4,7 @@ use std::io;
 
 use gyan_results::{
     CallSummary, Class, HostStatistic, HostSummary, MessageWaitingSummary, MessagesSummary, Number,
-    OpenMpSummary, PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic,
+    OpenMpSummary, PhaseSummary, PvarSummary, ResourcesSummary, SamplesSummary, Statistic, Unit,
     WaitingSummary,
 };
 
@@ -67,29 +67,12 @@ pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
             }
             table.statistic(run("in_mpi_share"), Some(&in_mpi.share))?;
         }
-        let overhead = &summary.overhead;
-        for (measure, statistic) in [
-            ("mpit_init_s", Some(&overhead.mpit_init_s)),
-            ("init_s", Some(&overhead.init_s)),
-            ("sampling_s", Some(&overhead.sampling_s)),
-            ("wrappers_s", overhead.wrappers_s.as_ref()),
-            ("events_s", overhead.events_s.as_ref()),
-            ("timeline_s", overhead.timeline_s.as_ref()),
-            ("finalize_s", Some(&overhead.finalize_s)),
-            ("share", Some(&overhead.share)),
-            ("running_share", overhead.running_share.as_ref()),
-        ] {
-            let about = SummaryKey { kind: "overhead", measure, ..SummaryKey::default() };
-            table.statistic(about, statistic)?;
-        }
-        for (measure, _, of) in summary.resources.iter().flat_map(ResourcesSummary::measures) {
-            let about = SummaryKey { kind: "resources", measure, ..SummaryKey::default() };
-            table.statistic(about, Some(of))?;
-        }
-        for (measure, _, of) in summary.openmp.iter().flat_map(OpenMpSummary::measures) {
-            let about = SummaryKey { kind: "openmp", measure, ..SummaryKey::default() };
-            table.statistic(about, Some(of))?;
-        }
+        let about = |kind| SummaryKey { kind, ..SummaryKey::default() };
+        table.measures(about("overhead"), summary.overhead.measures())?;
+        let resources = summary.resources.iter().flat_map(ResourcesSummary::measures);
+        table.measures(about("resources"), resources)?;
+        let openmp = summary.openmp.iter().flat_map(OpenMpSummary::measures);
+        table.measures(about("openmp"), openmp)?;
         table.phases(&summary.phases)
     })
 }
@@ -111,40 +94,13 @@ impl<'a> SummaryRows<'a, '_> {
     fn phases(&mut self, phases: impl IntoIterator<Item = &'a PhaseSummary>) -> io::Result<()> {
         for phase in phases {
             self.phase = Some(phase_name(phase));
-            let PhaseSummary {
-                name: _,
-                entries,
-                time_s,
-                in_mpi_s,
-                useful_s,
-                calls,
-                stretches,
-                stretches_read,
-                pvars,
-                samples,
-                counted_s,
-                ipc,
-                misses_per_1000,
-                energy_j,
-            } = phase;
-            let about = |measure| SummaryKey { kind: "phase", measure, ..SummaryKey::default() };
-            self.statistic(about("entries"), Some(entries))?;
-            self.statistic(about("time_s"), Some(time_s))?;
-            self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
-            for (measure, statistic) in [
-                ("useful_s", useful_s),
-                ("counted_s", counted_s),
-                ("ipc", ipc),
-                ("misses_per_1000", misses_per_1000),
-                ("energy_j", energy_j),
-            ] {
-                self.statistic(about(measure), statistic.as_ref())?;
-            }
-            self.sum(about("stretches"), *stretches)?;
-            self.sum(about("stretches_read"), *stretches_read)?;
-            self.pvars(pvars)?;
-            self.samples(samples)?;
-            self.calls(calls)?;
+            let about = SummaryKey { kind: "phase", ..SummaryKey::default() };
+            self.measures(about, phase.measures())?;
+            self.sum(about.of("stretches"), phase.stretches)?;
+            self.sum(about.of("stretches_read"), phase.stretches_read)?;
+            self.pvars(&phase.pvars)?;
+            self.samples(&phase.samples)?;
+            self.calls(&phase.calls)?;
         }
         Ok(())
     }
@@ -231,29 +187,14 @@ impl<'a> SummaryRows<'a, '_> {
 
     fn calls(&mut self, calls: &[CallSummary]) -> io::Result<()> {
         for call in calls {
-            let CallSummary {
-                name,
-                count,
-                bytes,
-                timed,
-                time_s,
-                time_error_s,
-                time_max_s,
-                time_histogram: _,
-                size_histogram: _,
-                size_histogram_bytes: _,
-            } = call;
-            let name = Some(name.as_str());
+            let name = Some(call.name.as_str());
             let about = SummaryKey { kind: "call", name, ..SummaryKey::default() };
-            self.statistic(about.of("count"), Some(count))?;
-            self.statistic(about.of("bytes"), bytes.as_ref())?;
-            self.statistic(about.of("time_s"), time_s.as_ref())?;
-            self.statistic(about.of("time_max_s"), time_max_s.as_ref())?;
-            if let Some(error) = time_error_s {
-                self.sum(about.of("time_error_s"), *error)?;
+            self.measures(about, call.measures())?;
+            if let Some(error) = call.time_error_s {
+                self.sum(about.of("time_error_s"), error)?;
             }
-            if time_s.is_some() {
-                self.sum(about.of("timed"), *timed)?;
+            if call.time_s.is_some() {
+                self.sum(about.of("timed"), call.timed)?;
             }
         }
         Ok(())
@@ -330,6 +271,18 @@ impl<'a> SummaryRows<'a, '_> {
                 self.statistic(about.of("total"), Some(&metric.sum))?;
                 self.statistic(about.of("largest"), Some(&metric.max))?;
             }
+        }
+        Ok(())
+    }
+
+    /// The numbers over the ranks of a datum, by the names of their fields.
+    fn measures<'s>(
+        &mut self,
+        about: SummaryKey,
+        measures: impl Iterator<Item = (&'static str, Unit, &'s Statistic)>,
+    ) -> io::Result<()> {
+        for (measure, _, of) in measures {
+            self.statistic(about.of(measure), Some(of))?;
         }
         Ok(())
     }

@@ -24,40 +24,37 @@ const OPENMP_RUNTIMES: [&str; 3] = ["gomp", "omp", "iomp5"];
 pub(crate) struct Usage {
     at: Instant,
     threads: ThreadTimes,
-    user_s: f64,
-    system_s: f64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
     processor_wait_s: Option<f64>,
-    minor_faults: u64,
-    major_faults: u64,
     peak_memory_bytes: u64,
+    /// What the kernel counts.
+    counted: libc::rusage,
 }
 
 impl Usage {
     pub(crate) fn now() -> Usage {
-        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: getrusage(2) writes into `usage` and nowhere else.
-        unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+        let mut counted = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: getrusage(2) writes into `counted` and nowhere else.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, counted.as_mut_ptr()) };
         // SAFETY: only numbers, which are 0 where nothing was written.
-        let usage = unsafe { usage.assume_init() };
-        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
-        let number = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+        let counted = unsafe { counted.assume_init() };
         Usage {
             at: Instant::now(),
             threads: ThreadTimes::now(Path::new("/")),
-            user_s: seconds(usage.ru_utime),
-            system_s: seconds(usage.ru_stime),
-            voluntary_switches: number(usage.ru_nvcsw),
-            involuntary_switches: number(usage.ru_nivcsw),
             processor_wait_s: scheduled(Path::new("/proc/self")).and_then(|of| of.wanted_s),
-            minor_faults: number(usage.ru_minflt),
-            major_faults: number(usage.ru_majflt),
             // ru_maxrss includes that of the launcher, from which the process was started by exec.
             peak_memory_bytes: peak_memory(Path::new("/"))
-                .unwrap_or(number(usage.ru_maxrss).saturating_mul(1024)),
+                .unwrap_or(number(counted.ru_maxrss).saturating_mul(1024)),
+            counted,
         }
     }
+}
+
+fn seconds(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
+}
+
+fn number(counted: libc::c_long) -> u64 {
+    u64::try_from(counted).unwrap_or(0)
 }
 
 /// The most that this program, since exec, had resident.
@@ -87,27 +84,32 @@ impl Allowed {
     pub(crate) fn resources(&self) -> Resources {
         let (Allowed { processors, cgroup, num_threads, start }, now) = (self, Usage::now());
         let elapsed_s = (now.at - start.at).as_secs_f64();
-        let running_s = now.user_s - start.user_s + now.system_s - start.system_s;
+        let counted = |of: fn(&libc::rusage) -> libc::c_long| {
+            number(of(&now.counted)).saturating_sub(number(of(&start.counted)))
+        };
+        let running = |of: fn(&libc::rusage) -> libc::timeval| {
+            seconds(of(&now.counted)) - seconds(of(&start.counted))
+        };
+        let (user_s, system_s) = (running(|of| of.ru_utime), running(|of| of.ru_stime));
         let openmp = openmp_runtimes().into_iter().next().map(|runtime| runtime.name);
         Resources {
             processors: processors.clone(),
             cgroup: cgroup.clone(),
-            user_s: microseconds(now.user_s - start.user_s),
-            system_s: microseconds(now.system_s - start.system_s),
-            voluntary_switches: now.voluntary_switches.saturating_sub(start.voluntary_switches),
-            involuntary_switches: now
-                .involuntary_switches
-                .saturating_sub(start.involuntary_switches),
+            user_s: microseconds(user_s),
+            system_s: microseconds(system_s),
+            voluntary_switches: counted(|of| of.ru_nvcsw),
+            involuntary_switches: counted(|of| of.ru_nivcsw),
             processor_wait_s: now
                 .processor_wait_s
                 .zip(start.processor_wait_s)
                 .map(|(now, start)| microseconds(now - start)),
-            processors_used: (elapsed_s > 0.0).then(|| microseconds(running_s / elapsed_s)),
+            processors_used: (elapsed_s > 0.0)
+                .then(|| microseconds((user_s + system_s) / elapsed_s)),
             threads: now.threads.since(&start.threads, elapsed_s, affinity),
             openmp: openmp
                 .map(|runtime| OpenMpRuntime { runtime, num_threads: num_threads.clone() }),
-            minor_faults: now.minor_faults.saturating_sub(start.minor_faults),
-            major_faults: now.major_faults.saturating_sub(start.major_faults),
+            minor_faults: counted(|of| of.ru_minflt),
+            major_faults: counted(|of| of.ru_majflt),
             peak_memory_bytes: now.peak_memory_bytes,
             start_peak_memory_bytes: start.peak_memory_bytes,
             counters: None,
