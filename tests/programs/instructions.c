@@ -59,6 +59,20 @@ static MPI_Request request = MPI_REQUEST_NULL, other;
 #define WORLD MPI_COMM_WORLD
 #define NONE MPI_STATUS_IGNORE
 
+/* The first message from a rank is timed: each poll looks at its request until it has come, with the last one. */
+static void poll(void)
+{
+    static MPI_Request timed;
+    static int polls;
+    if (polls++ == 0)
+        MPI_Irecv(&x, 1, MPI_INT, 0, 1, WORLD, &timed);
+    COUNTED(MPI_Test(&timed, &flag, NONE));
+    if (polls == BEFORE + CALLS) {
+        MPI_Send(&y, 1, MPI_INT, 0, 1, WORLD);
+        MPI_Wait(&timed, NONE);
+    }
+}
+
 static void receive(void) { COUNTED(MPI_Recv(&x, 1, MPI_INT, MPI_PROC_NULL, 0, WORLD, NONE)); }
 static void test(void) { COUNTED(MPI_Test(&request, &flag, NONE)); }
 static void testall(void) { COUNTED(MPI_Testall(1, &request, &flag, MPI_STATUSES_IGNORE)); }
@@ -115,7 +129,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*call)(void);
-    } all[] = {{"MPI_Recv", receive},      {"MPI_Irecv", irecv},   {"MPI_Test", test},
+    } all[] = {{"MPI_Test of a timed message", poll},
+               {"MPI_Recv", receive},      {"MPI_Irecv", irecv},   {"MPI_Test", test},
                {"MPI_Testall", testall},   {"MPI_Testany", testany}, {"MPI_Iprobe", iprobe},
                {"MPI_Wait", wait},         {"MPI_Waitall", waitall}, {"MPI_Barrier", barrier},
                {"MPI_Comm_rank", rank},    {"MPI_Send", send},       {"MPI_Isend", isend},

@@ -15,6 +15,8 @@
  * MPI_Mprobe        from any rank, before MPI_Mrecv
  * MPI_Wait          of a persistent operation
  * MPI_Improbe       until there is a message, before MPI_Imrecv: a rank that polls does not wait
+ * MPI_Testany       of two requests, one of them null, until there is a message: the same
+ * MPI_Wait          after MPI_Test for 5 ms
  *
  * or with the argument both, where MPI has these functions, 0 and 1, which is late:
  *
@@ -33,13 +35,15 @@
 #include "check.h"
 
 #define ROUNDS 50
-enum { RECV, WAITALL, SSEND, SENDRECV, WAIT, PROBE, ANY, MPROBE, PERSISTENT, IMPROBE, ISENDRECV, REPLACE, KINDS };
+enum { RECV, WAITALL, SSEND, SENDRECV, WAIT, PROBE, ANY, MPROBE, PERSISTENT, IMPROBE, TESTANY, TEST, ISENDRECV, REPLACE, KINDS };
 enum { SENDER, RECEIVER };
 /* Their senders and receivers. */
 static const int messages[KINDS][2][2] = {{{1, 0}, {-1, -1}},
                                           {{1, 0}, {2, 0}},
                                           {{0, 1}, {-1, -1}},
                                           {{1, 0}, {0, 1}},
+                                          {{1, 0}, {-1, -1}},
+                                          {{1, 0}, {-1, -1}},
                                           {{1, 0}, {-1, -1}},
                                           {{1, 0}, {-1, -1}},
                                           {{1, 0}, {-1, -1}},
@@ -155,6 +159,20 @@ int main(int argc, char **argv) {
                         MPI_Improbe(1, kind, comm, &has_come, &message, MPI_STATUS_IGNORE);
                     own[0].begun = own[0].waits = now();
                     MPI_Imrecv(&buffer, 1, MPI_INT, &message, requests);
+                    MPI_Wait(requests, MPI_STATUS_IGNORE);
+                    break;
+                case TESTANY:
+                    requests[0] = MPI_REQUEST_NULL;
+                    MPI_Irecv(&buffer, 1, MPI_INT, 1, kind, comm, &requests[1]);
+                    for (int has_come = 0, which; !has_come;)
+                        MPI_Testany(2, requests, &which, &has_come, MPI_STATUS_IGNORE);
+                    own[0].waits = now();
+                    break;
+                case TEST:
+                    MPI_Irecv(&buffer, 1, MPI_INT, 1, kind, comm, requests);
+                    for (int has_come = 0; !has_come && now() - own[0].begun < 0.005;)
+                        MPI_Test(requests, &has_come, MPI_STATUS_IGNORE);
+                    own[0].waits = now();
                     MPI_Wait(requests, MPI_STATUS_IGNORE);
                     break;
                 case ISENDRECV:

@@ -13,7 +13,7 @@ use crate::matrix;
 const RANKS: usize = 3;
 /// Messages of `pairs.c`, and with its arguments `further` and `both`.
 const MESSAGES: u64 = 7 * 50;
-const FURTHER: u64 = 5 * 50;
+const FURTHER: u64 = 7 * 50;
 const BOTH: u64 = 4 * 50;
 
 /// Of the program's sums, so much may be different: the two read their clocks one after the other.
@@ -119,7 +119,7 @@ fn injected(
     }
 }
 
-/// Messages that are probed, from any rank or with any tag, and those of persistent operations.
+/// Messages that are probed or asked for, from any rank or with any tag, and those of persistent operations.
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn a_message_is_known_however_it_is_received() {
