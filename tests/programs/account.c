@@ -1,5 +1,5 @@
 /* Loops of calls by each way through gyan, for a comparison of what gyan says it costs with what it does.
- *   usage: account rank|receive|persistent|parent|cycle|bcast|allreduce|message CALLS THREADS
+ *   usage: account rank|receive|persistent|parent|cycle|bcast|allreduce|message|poll CALLS THREADS
  *     rank        MPI_Comm_rank
  *     receive     MPI_Recv from MPI_PROC_NULL
  *     persistent  MPI_Send_init and MPI_Request_free
@@ -8,6 +8,7 @@
  *     bcast       MPI_Bcast of one number, on MPI_COMM_SELF
  *     allreduce   MPI_Allreduce of one number, on MPI_COMM_SELF
  *     message     an MPI_Irecv, an MPI_Send of 8 bytes to the rank itself, and an MPI_Wait
+ *     poll        MPI_Testany of three receives, whose messages come after the last of them
  * CALLS rounds in each of THREADS threads; one calls with MPI_THREAD_SINGLE, several with MPI_THREAD_MULTIPLE.
  * Expect: the seconds of processor time that all rounds took. */
 #define _GNU_SOURCE
@@ -68,7 +69,18 @@ static void *rounds(void *of_thread)
             MPI_Send(&x, 1, MPI_DOUBLE, 0, 0, comm);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         }
-    else
+    else if (!strcmp(loop, "poll")) {
+        MPI_Request requests[3];
+        double numbers[3];
+        int flag;
+        for (int i = 0; i < 3; i++)
+            MPI_Irecv(&numbers[i], 1, MPI_DOUBLE, 0, i, comm, &requests[i]);
+        for (long i = 0; i < calls; i++)
+            MPI_Testany(3, requests, &rank, &flag, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 3; i++)
+            MPI_Send(&x, 1, MPI_DOUBLE, 0, i, comm);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    } else
         MPI_Abort(MPI_COMM_WORLD, 2);
     return NULL;
 }
