@@ -151,6 +151,9 @@ pub(crate) struct RunOptions {
     /// Label this run, such as size=1000
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) label: Vec<String>,
+    /// Label it with what the program registers with Adiak, too: numbers and texts
+    #[arg(long, value_name = "LIBRARY", value_delimiter = ',', value_parser = ["adiak"])]
+    pub(crate) labels_from: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?; a leading - leaves it out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
@@ -193,8 +196,8 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "N", conflicts_with = "timeline_window",
           value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) timeline_slowest: Option<u32>,
-    /// Take regions that the program has for other tools as phases: those of Kokkos, NVTX, Intel's ITT, and the stages of
-    /// PETSc
+    /// Take regions that the program has for other tools as phases: those of Kokkos, NVTX, Intel's ITT and Caliper, and the stages
+    /// of PETSc
     #[arg(long, value_name = "LIBRARY,...", value_delimiter = ',',
           value_parser = ["kokkos", "nvtx", "itt", "petsc", "caliper"])]
     pub(crate) phases: Vec<String>,

@@ -27,7 +27,6 @@ LOOPS = [
     ("account", "message", 1, 2),
     ("account", "message", 4, 0.25),
     ("account", "poll", 1, 10),
-    ("account", "poll", 4, 2),
     ("account_f", "rank", 1, 20),
     ("account_f", "wtime", 1, 4),
     ("account_f", "bcast", 1, 10),

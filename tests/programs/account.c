@@ -8,7 +8,7 @@
  *     bcast       MPI_Bcast of one number, on MPI_COMM_SELF
  *     allreduce   MPI_Allreduce of one number, on MPI_COMM_SELF
  *     message     an MPI_Irecv, an MPI_Send of 8 bytes to the rank itself, and an MPI_Wait
- *     poll        MPI_Testany of three receives, whose messages come after the last of them
+ *     poll        MPI_Testany of three receives on MPI_COMM_WORLD, whose messages come after the last of them; in one thread
  * CALLS rounds in each of THREADS threads; one calls with MPI_THREAD_SINGLE, several with MPI_THREAD_MULTIPLE.
  * Expect: the seconds of processor time that all rounds took. */
 #define _GNU_SOURCE
@@ -74,11 +74,11 @@ static void *rounds(void *of_thread)
         double numbers[3];
         int flag;
         for (int i = 0; i < 3; i++)
-            MPI_Irecv(&numbers[i], 1, MPI_DOUBLE, 0, i, comm, &requests[i]);
+            MPI_Irecv(&numbers[i], 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, &requests[i]);
         for (long i = 0; i < calls; i++)
             MPI_Testany(3, requests, &rank, &flag, MPI_STATUS_IGNORE);
         for (int i = 0; i < 3; i++)
-            MPI_Send(&x, 1, MPI_DOUBLE, 0, i, comm);
+            MPI_Send(&x, 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD);
         MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     } else
         MPI_Abort(MPI_COMM_WORLD, 2);

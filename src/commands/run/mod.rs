@@ -72,6 +72,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     }
     for (name, setting) in [
         ("GYAN_LABELS", joined(&options.label, ";")),
+        ("GYAN_LABELS_FROM", joined(&options.labels_from, ",")),
         ("GYAN_PVARS", options.pvars.clone()),
         ("GYAN_CVARS", joined(&options.set, ";")),
         ("GYAN_ENABLE", joined(&options.enable, ",")),

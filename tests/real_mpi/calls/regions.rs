@@ -187,6 +187,37 @@ fn regions_of_caliper_are_phases_in_each_way_to_name_them() {
 }
 
 #[test]
+fn what_a_program_registers_with_adiak_labels_its_run_if_the_user_asks() {
+    let program = MPICH.compiled("adiak", &["-Wl,--export-dynamic"]);
+    let words = MPICH.launch_file(2, &program, &[]);
+    let labels = |options: &[&str]| -> Vec<String> {
+        let options = [&["--no-report", "--label", "size=1000"], options].concat();
+        let run = Profiled::by_command(&options, 2, &words, &[]).succeeded();
+        let labels = run.profiles().into_iter().map(|profile| profile.job.labels);
+        let labels: Vec<Vec<_>> = labels.collect();
+        assert_eq!(labels[0], labels[1]);
+        labels[0].iter().map(|label| format!("{}={}", label.name, label.value)).collect()
+    };
+    assert_eq!(labels(&[]), ["size=1000"]);
+    let text = format!("text={}", "x".repeat(200));
+    let expected = [
+        // What the user says comes before what the program says.
+        "size=1000",
+        "cells=-5000000000",
+        "blocks=18446744073709551615",
+        "order=-3",
+        "levels=4294967295",
+        "cfl=0.25",
+        "compiler=gcc@12.2",
+        "problem=Sedov; 3D",
+        "solver=cg",
+        "steps=1099511627776",
+        text.as_str(),
+    ];
+    assert_eq!(labels(&["--labels-from", "adiak"]), expected);
+}
+
+#[test]
 fn stages_of_petsc_are_phases() {
     _ = regions_are_phases(petsc().as_ref(), OPENMPI);
 }

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 pub(crate) use table::Config;
 use table::TABLE;
 pub(crate) use values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, Regions, SLOWEST_AT_MOST, TimelineWindow,
-    WatchFor,
+    EventsFrom, LabelSource, Live, Notices, RecordCvars, Reduce, Regions, SLOWEST_AT_MOST,
+    TimelineWindow, WatchFor,
 };
 
 impl Config {

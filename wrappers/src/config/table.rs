@@ -8,9 +8,9 @@ use gyan_results::SiteSettings;
 
 use super::selection::Wanted;
 use super::values::{
-    EventsFrom, Live, Notices, RecordCvars, Reduce, Regions, TimelineWindow, WatchFor, choice,
-    choices, directory, events_from, interval, live, mode, names, number, pairs, share, size,
-    switch, timeline_slowest, timeline_window, unless, watch_for,
+    EventsFrom, LabelSource, Live, Notices, RecordCvars, Reduce, Regions, TimelineWindow, WatchFor,
+    choice, choices, directory, events_from, interval, live, mode, names, number, pairs, share,
+    size, switch, timeline_slowest, timeline_window, unless, watch_for,
 };
 
 /// One environment variable.
@@ -253,6 +253,10 @@ settings! {
         config.labels = pairs("GYAN_LABELS", value, &mut config.warnings);
         Ok(())
     };
+
+    /// what else gives the run labels: `adiak`: numbers and texts that the program registers with Adiak as `adiak_general`, if that is a
+    /// shared library; read in `MPI_Finalize`
+    GYAN_LABELS_FROM ("") labels_from: Vec<LabelSource> = Vec::new(), choices;
 
     /// control variables to set, as early as the library allows: `name=value;...`
     GYAN_CVARS ("") cvars: Vec<(String, String)> = Vec::new() => |config, value| {

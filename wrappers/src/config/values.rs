@@ -113,6 +113,16 @@ impl Choice for Regions {
     ];
 }
 
+/// What else than the settings gives a run labels.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LabelSource {
+    Adiak,
+}
+
+impl Choice for LabelSource {
+    const ALL: &[(&str, LabelSource)] = &[("adiak", LabelSource::Adiak)];
+}
+
 /// A setting that is one of a few words.
 pub(super) trait Choice: Copy + 'static {
     const ALL: &[(&str, Self)];

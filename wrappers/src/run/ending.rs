@@ -8,8 +8,9 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
-    PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool, unfold,
+    Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Label, Messages,
+    Overhead, PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
+    unfold,
 };
 
 use super::in_front;
@@ -24,7 +25,7 @@ use crate::calls::sites;
 use crate::calls::thread;
 use crate::calls::together;
 use crate::calls::traffic::Way;
-use crate::config::{Notices, Reduce};
+use crate::config::{LabelSource, Notices, Reduce};
 use crate::delivery::keeper::NotWritten;
 use crate::delivery::output;
 use crate::delivery::reduce::{self, Outcome, ReductionTarget};
@@ -38,6 +39,7 @@ use crate::observe::streams;
 use crate::observe::timeline;
 use crate::observe::waiting;
 use crate::run::cvars::Recorded;
+use crate::sys::adiak;
 use crate::sys::alloc;
 use crate::sys::at_exit;
 use crate::sys::clock;
@@ -321,6 +323,21 @@ impl Run {
         ));
     }
 
+    /// The labels of a run that ends in this way.
+    fn labels(&self, how: Ending) -> Vec<Label> {
+        let mut labels = self.job.labels.clone();
+        if how == Ending::Finalize && self.config.labels_from.contains(&LabelSource::Adiak) {
+            let registered = contain("asking Adiak", adiak::names_and_values).unwrap_or_default();
+            for (name, value) in registered {
+                // What the user says comes first.
+                if labels.iter().all(|label| label.name != name) {
+                    labels.push(Label { name, value });
+                }
+            }
+        }
+        labels
+    }
+
     /// The profile, at the moment `ended`.
     fn profile(
         &mut self,
@@ -396,7 +413,7 @@ impl Run {
             job: JobOfProfile {
                 id: self.job.id.clone(),
                 command: self.job.command.clone(),
-                labels: self.job.labels.clone(),
+                labels: self.labels(end.how),
                 started: self.job.started.clone(),
                 elapsed_s,
                 known_until_s: None,

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of MPI or of gyan's purpose.
 
+pub(crate) mod adiak;
 pub(crate) mod alloc;
 pub(crate) mod at_exit;
 pub(crate) mod cancellation;
