@@ -162,7 +162,7 @@ fn of_nstat(text: &str, name: &str) -> u64 {
 #[test]
 fn segments_that_a_lossy_network_makes_tcp_send_again_are_those_that_nstat_counts() {
     const LOSSY: &str = "ip link set lo up mtu 1500 && \
-                         tc qdisc add dev lo root tbf rate 200mbit burst 3k limit 3k || exit 1; \
+                         tc qdisc add dev lo root tbf rate 200mbit burst 4k limit 5k || exit 1; \
                          \"$@\"; code=$?; nstat -asz TcpRetransSegs TcpOutSegs >&2; exit $code";
     let front = ["unshare", "--net", "sh", "-c", LOSSY, "sh"].map(str::to_owned);
     let try_out = run(&mut command(&[&front[..], &["true".into()]].concat()));
@@ -173,7 +173,7 @@ fn segments_that_a_lossy_network_makes_tcp_send_again_are_those_that_nstat_count
     let here = TempDir::new().unwrap();
     let mut words = OPENMPI.mpirun_after(&front, 2);
     let program = OPENMPI.program("halo_exchange").display().to_string();
-    words.extend([program, "1200".into(), "300".into()]);
+    words.extend([program, "1200".into(), "120".into()]);
     let mut sending = command(&words);
     sending.env("GYAN_OUTPUT", here.path()).env("LD_PRELOAD", libgyan());
     sending.env("OMPI_MCA_btl", "tcp,self").env("OMPI_MCA_btl_tcp_if_include", "lo");
