@@ -386,7 +386,8 @@ impl Requests {
         let ends_all = [MPI_Wait, MPI_Waitall].contains(&called.function);
         let before = self.few.get(..count).unwrap_or(&self.many);
         for (index, &request) in before.iter().enumerate() {
-            let is_same = at.request(index) == Some(request);
+            let Some(after) = at.request(index) else { return };
+            let is_same = after == request;
             if !is_same {
                 completed_request(at.language, request);
             }

@@ -276,53 +276,42 @@ extern "C-unwind" fn petsc_stage_pop() -> c_int {
 /// What Caliper itself takes is not part of the region.
 #[cfg(not(feature = "static"))]
 macro_rules! caliper {
-    (@after begins $name:ident) => {
-        begin(text($name))
-    };
-    (@after ends $($name:ident)?) => {};
-    (@before begins $name:ident) => {};
-    (@before ends $($name:ident)?) => {
-        end()
-    };
-    ($($function:ident = $symbol:literal ($($this:ident, )? $(; $name:ident)?) $does:ident;)+) => {$(
+    ($($function:ident = $symbol:literal ($($argument:ident: $type:ty),+) $does:ident $(($name:ident))?;)+) => {$(
         #[doc = concat!("`", $symbol, "`.")]
         #[cfg_attr(not(test), unsafe(export_name = $symbol))]
-        extern "C-unwind" fn $function($($this: *mut c_void, )? $($name: *const c_char)?) {
+        extern "C-unwind" fn $function($($argument: $type),+) {
             static NEXT: Next = Next::new();
             let Some(next) = NEXT.get(c_name(concat!($symbol, "\0"))) else { return };
-            let is_asked_for = is_asked_for(Regions::Caliper);
-            if is_asked_for {
-                caliper!(@before $does $($name)?);
-            }
-            caliper!(@call next ($($this)?) ($($name)?));
-            if is_asked_for {
-                caliper!(@after $does $($name)?);
+            let call = || foreign!(next, extern "C-unwind" fn($($type),+))($($argument),+);
+            if is_asked_for(Regions::Caliper) {
+                caliper!(@$does call $($name)?);
+            } else {
+                call();
             }
         }
     )+};
-    (@call $next:ident () ($name:ident)) => {
-        foreign!($next, extern "C-unwind" fn(*const c_char))($name)
+    (@begins $call:ident $name:ident) => {
+        $call();
+        begin(text($name));
     };
-    (@call $next:ident ($this:ident) ()) => {
-        foreign!($next, extern "C-unwind" fn(*mut c_void))($this)
-    };
-    (@call $next:ident ($this:ident) ($name:ident)) => {
-        foreign!($next, extern "C-unwind" fn(*mut c_void, *const c_char))($this, $name)
+    (@ends $call:ident) => {
+        end();
+        $call();
     };
 }
 
 #[cfg(not(feature = "static"))]
 caliper! {
-    caliper_begin_region = "cali_begin_region" (; name) begins;
-    caliper_end_region = "cali_end_region" (; name) ends;
-    caliper_begin_phase = "cali_begin_phase" (; name) begins;
-    caliper_end_phase = "cali_end_phase" (; name) ends;
-    caliper_begin_comm_region = "cali_begin_comm_region" (; name) begins;
-    caliper_end_comm_region = "cali_end_comm_region" (; name) ends;
-    caliper_function_begins = "_ZN4cali8FunctionC1EPKc" (this, ; name) begins;
-    caliper_function_ends = "_ZN4cali8FunctionD1Ev" (this, ) ends;
-    caliper_scope_begins = "_ZN4cali15ScopeAnnotationC1EPKc" (this, ; name) begins;
-    caliper_scope_ends = "_ZN4cali15ScopeAnnotationD1Ev" (this, ) ends;
+    caliper_begin_region = "cali_begin_region" (name: *const c_char) begins(name);
+    caliper_end_region = "cali_end_region" (name: *const c_char) ends;
+    caliper_begin_phase = "cali_begin_phase" (name: *const c_char) begins(name);
+    caliper_end_phase = "cali_end_phase" (name: *const c_char) ends;
+    caliper_begin_comm_region = "cali_begin_comm_region" (name: *const c_char) begins(name);
+    caliper_end_comm_region = "cali_end_comm_region" (name: *const c_char) ends;
+    caliper_function_begins = "_ZN4cali8FunctionC1EPKc" (this: *mut c_void, name: *const c_char) begins(name);
+    caliper_function_ends = "_ZN4cali8FunctionD1Ev" (this: *mut c_void) ends;
+    caliper_scope_begins = "_ZN4cali15ScopeAnnotationC1EPKc" (this: *mut c_void, name: *const c_char) begins(name);
+    caliper_scope_ends = "_ZN4cali15ScopeAnnotationD1Ev" (this: *mut c_void) ends;
 }
 
 #[cfg(not(feature = "static"))]

@@ -94,6 +94,7 @@ unsafe fn shown(kind: c_int, value: usize) -> Option<String> {
         3 => number!(c_int),
         4 => number!(c_uint),
         5 => number!(f64),
+        // A version, a string, and one of a category.
         8..=10 => {
             // SAFETY: the caller's: the address of a text.
             let text = unsafe { element::<*const c_char>(value, 0) };
