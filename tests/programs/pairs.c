@@ -24,7 +24,7 @@
  *
  * Rank 0 prints how long ranks waited by definition, from CLOCK_REALTIME, which all of them share: the rank, the one that it waited
  * for, whether that was to send or to receive, the seconds, and what they are at most, as a rank may lose its processor between reading
- * its clock and its call. A rank waits for each message of a call at once.
+ * its clock and its call. A rank waits for each message of a call at once, and the longest wait counts: for none if it is not clear which.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -224,6 +224,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < ROUNDS; i++)
             for (int r = 0; r < size; r++) {
                 double most = 0, *longest = NULL;
+                int is_clear = 1;
                 /* A late sender before a receiver that is as late. */
                 for (int side = RECEIVER; side >= SENDER; side--)
                     for (int m = 0; m < 2; m++) {
@@ -236,19 +237,25 @@ int main(int argc, char **argv) {
                             longest = &seconds[r][other][side];
                         }
                     }
-                if (longest)
-                    *longest += most;
+                /* Each that may have been the longest. */
                 for (int side = SENDER; side <= RECEIVER; side++)
                     for (int m = 0; m < 2; m++) {
                         int other = messages[kind][m][!side];
-                        if (messages[kind][m][side] == r && (!longest || longest == &seconds[r][other][side]))
-                            at_most[r][other][side] += waited_at_most(of_ranks[r][kind][i][m], of_ranks[other][kind][i][m]);
+                        if (messages[kind][m][side] != r)
+                            continue;
+                        double wait = waited_at_most(of_ranks[r][kind][i][m], of_ranks[other][kind][i][m]);
+                        int is_longest = longest == &seconds[r][other][side];
+                        if (is_longest || wait >= most)
+                            at_most[r][other][side] += wait;
+                        is_clear &= is_longest || wait < most;
                     }
+                if (longest && is_clear)
+                    *longest += most;
             }
     for (int r = 0; r < size && rank == 0; r++)
         for (int other = 0; other < size; other++)
             for (int side = SENDER; side <= RECEIVER; side++)
-                if (seconds[r][other][side] > 0)
+                if (at_most[r][other][side] > 0)
                     printf("%d %d %s %.6f %.6f\n", is_reverse ? size - 1 - r : r, is_reverse ? size - 1 - other : other,
                            side == RECEIVER ? "send" : "receive", seconds[r][other][side], at_most[r][other][side]);
     MPI_Finalize();

@@ -48,7 +48,10 @@ fn crashes(mpi: Mpi, cases: &[Crash]) {
     let program = mpi.compiled("crash", &["-g"]);
     for Crash { what, signal, functions } in cases {
         let with = Profiled::preloaded(mpi, 2, &program, &[what], &[]);
-        assert_eq!(with.outcome.code, with.without().code);
+        // Which rank gives mpirun its code is a race in Hydra, without gyan, too: the one that crashed, or one that it ends then.
+        let codes = [with.outcome.code, with.without().code];
+        let is_ended = |code: &i32| *code == 15;
+        assert!(codes[0] == codes[1] || codes.iter().any(is_ended), "{codes:?}");
         let at = |(function, comment): &(&str, &str)| {
             let line = (!comment.is_empty()).then(|| line_of("crash.c", comment).to_string());
             format!("{function} at crash.c:{}", line.unwrap_or_default())
