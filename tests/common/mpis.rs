@@ -29,6 +29,20 @@ pub(crate) const BED: [Mpi; 9] = [
     MPICH_PVARS,
     OPENMPI_SPC,
 ];
+
+pub(crate) fn all_mpis() -> bool {
+    std::env::var_os("ALL_MPIS").is_some()
+}
+
+/// Those of them that what holds for every MPI is tested with: each library and each interface once. `scripts/test --all` sets
+/// `ALL_MPIS`, and has all.
+pub(crate) fn each_library() -> Vec<Mpi> {
+    if all_mpis() {
+        return BED.to_vec();
+    }
+    vec![BED[0], BED[1], OPENMPI5, bed("mpich5", "mpicc_abi"), INTELMPI]
+}
+
 pub(crate) const OPENMPI5: Mpi = bed("openmpi5", "mpicc");
 pub(crate) const MPICH5: Mpi = bed("mpich5", "mpicc");
 pub(crate) const INTELMPI: Mpi = bed("intelmpi", "mpigcc");

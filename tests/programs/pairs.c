@@ -224,7 +224,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < ROUNDS; i++)
             for (int r = 0; r < size; r++) {
                 double most = 0, *longest = NULL;
-                int is_clear = 1;
+                int is_clear = 1, longest_other = -1;
                 /* A late sender before a receiver that is as late. */
                 for (int side = RECEIVER; side >= SENDER; side--)
                     for (int m = 0; m < 2; m++) {
@@ -235,9 +235,10 @@ int main(int argc, char **argv) {
                         if (wait > (side == SENDER ? 1.01 * most : most)) {
                             most = wait;
                             longest = &seconds[r][other][side];
+                            longest_other = other;
                         }
                     }
-                /* Each that may have been the longest. */
+                /* Each that may have been the longest: of two with one rank, which begin at once, it is clear. */
                 for (int side = SENDER; side <= RECEIVER; side++)
                     for (int m = 0; m < 2; m++) {
                         int other = messages[kind][m][!side];
@@ -245,9 +246,9 @@ int main(int argc, char **argv) {
                             continue;
                         double wait = waited_at_most(of_ranks[r][kind][i][m], of_ranks[other][kind][i][m]);
                         int is_longest = longest == &seconds[r][other][side];
-                        if (is_longest || wait >= most)
+                        if (is_longest || (other != longest_other && wait >= most))
                             at_most[r][other][side] += wait;
-                        is_clear &= is_longest || wait < most;
+                        is_clear &= other == longest_other || wait < most;
                     }
                 if (longest && is_clear)
                     *longest += most;

@@ -10,8 +10,8 @@ use gyan_results::{Ending, JobRecord, Number, RECORD_BYTES};
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, call, comes_true, command, gyan, keepers_of, libgyan,
-    profiles, run, truth,
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, call, comes_true, command, each_library, gyan, keepers_of,
+    libgyan, profiles, run, truth,
 };
 use crate::survival::frozen::Disk;
 
@@ -110,7 +110,7 @@ fn called(directory: &Path, ranks: u32) -> BTreeMap<String, u64> {
 #[test]
 fn a_job_leaves_one_record_with_its_exact_counts_and_nothing_else() {
     const RANKS: u32 = 3;
-    for mpi in BED {
+    for mpi in each_library() {
         let site = Site::new("at_least = '0s'");
         let words = mpi.launch(RANKS as usize, "receives", &[]);
         let bare = run(command(&words).current_dir(site.home()));

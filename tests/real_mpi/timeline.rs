@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, gyan, only_run_directory, python_with,
-    quiet, root, run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, each_library, gyan, only_run_directory,
+    python_with, quiet, root, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -159,7 +159,9 @@ fn counted(profile: &RankProfile) -> BTreeMap<&str, u64> {
 #[test]
 fn timeline_has_every_call_and_message_in_each_format() {
     let persistent = MPIS.map(|mpi| (mpi, &["20", "persistent"][..]));
-    for (mpi, arguments) in BED.map(|mpi| (mpi, &["20"][..])).into_iter().chain(persistent) {
+    for (mpi, arguments) in
+        each_library().into_iter().map(|mpi| (mpi, &["20"][..])).chain(persistent)
+    {
         let run = ran(mpi, arguments, &[("GYAN_TIMELINE", "4MiB")]).succeeded();
         otf2_has_every_call_message_and_collective_operation(mpi, &run);
         let file = run.place().join("trace.pftrace");
@@ -219,7 +221,7 @@ fn messages_of(run: &Profiled) -> usize {
 /// Also of those that access windows.
 #[test]
 fn timeline_has_the_calls_of_programs_in_any_language() {
-    for mpi in BED {
+    for mpi in each_library() {
         has_the_calls(mpi, "onesided", &mpi.compiled("onesided", &[]), &[]);
     }
     for (column, binding) in [(Column::MpifH, &["-DMPIF_H"][..]), (Column::UseMpiF08, &[])] {

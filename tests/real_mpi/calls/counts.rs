@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::common::{
-    BED, INTELMPI, MPICH, MPICH5, MPIS, OPENMPI, OPENMPI5, Profiled, bars, counts,
+    INTELMPI, MPICH, MPICH5, MPIS, OPENMPI, OPENMPI5, Profiled, bars, counts, each_library,
 };
 
 #[test]
 fn every_call_and_its_bytes_are_counted_exactly() {
-    for mpi in BED {
+    for mpi in each_library() {
         // Built without MPI-IO.
         let options: &[&str] = if mpi.name == "mpich-pvars" { &["-DNO_FILES"] } else { &[] };
         let program = mpi.compiled("calls", options);
@@ -38,7 +38,7 @@ fn every_call_and_its_bytes_are_counted_exactly() {
 
 #[test]
 fn eight_threads_that_receive_at_once_are_counted_exactly() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = Profiled::run(mpi, 2, &["threads"], &[]).succeeded();
         for profile in run.profiles() {
             assert_eq!(profile.mpi.thread_level, "MPI_THREAD_MULTIPLE");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gyan_results::{PeerTraffic, Peers, RankProfile};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, command, counts, libgyan, run};
+use crate::common::{MPIS, Mpi, Profiled, bars, call, command, counts, each_library, libgyan, run};
 use crate::matrix::{self, Column};
 
 /// The MPIs with Fortran.
@@ -81,7 +81,7 @@ fn word(path: &Path) -> String {
 
 #[test]
 fn receives_in_cxx_are_counted_once_and_exceptions_fly_through() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = word(&mpi.cxx_program("receives"));
         for mut profile in profiled(mpi, 3, &[&program]).profiles() {
             // The call that does not return counts, too.
@@ -180,7 +180,7 @@ fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
     // The constant for MPI_ERRORS_RETURN in Intel MPI's library for the standard's interface differs from
     // MPICH's header.
     let other_constants = |mpi: &Mpi| mpi.name == "intelmpi" && *mpi != Mpi::named("intelmpi");
-    for mpi in BED.into_iter().filter(|mpi| !other_constants(mpi)) {
+    for mpi in each_library().into_iter().filter(|mpi| !other_constants(mpi)) {
         let program = word(&mpi.program("specials"));
         for profile in profiled(mpi, 2, &[&program]).profiles() {
             assert_receives(&profile, &[("MPI_Recv", 4), ("MPI_Irecv", 2)]);
@@ -312,7 +312,7 @@ fn another_tool_and_gyan_see_the_same_calls() {
 
 #[test]
 fn weak_references_to_what_the_mpi_lacks_stay_null() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = word(&mpi.program("weak"));
         profiled(mpi, 1, &[&program]);
         // gyan's entry points exist even when it is off.

@@ -5,7 +5,7 @@ use gyan_results::{MessageWaitingSummary, PairWaiting, Signal};
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, MPIS, Mpi, Profiled};
+use crate::common::{MPIS, Mpi, Profiled, each_library};
 
 const RANKS: u32 = 3;
 /// The rank that keeps the lock, and the one that waits for it.
@@ -54,7 +54,7 @@ fn checked(mpi: Mpi, program: &[&str]) -> (f64, MessageWaitingSummary) {
 
 #[test]
 fn waiting_for_locks_is_that_of_the_order_in_which_ranks_had_them() {
-    for mpi in BED {
+    for mpi in each_library() {
         let (injected_s, found) = checked(mpi, &[]);
         // The program itself sees to it that the late rank has the lock first.
         assert!(injected_s > 0.0, "{mpi:?} {found:?}");
@@ -78,7 +78,7 @@ fn waiting_for_locks_is_that_of_the_order_in_which_ranks_had_them() {
 /// Where nobody flushes, the lock may be acquired anywhere.
 #[test]
 fn who_has_a_lock_is_known_without_flushes() {
-    for mpi in BED {
+    for mpi in each_library() {
         checked(mpi, &["unlock"]);
     }
 }

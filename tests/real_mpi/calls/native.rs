@@ -9,8 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, in_pairs, libgyan, receives, root,
-    run, run_within, succeed, target,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, each_library, in_pairs, libgyan,
+    receives, root, run, run_within, succeed, target,
 };
 use crate::variables::readings::{MONITORING, compare};
 
@@ -69,7 +69,7 @@ type Header = (Mpi, String, &'static str, &'static str);
 
 fn headers() -> Vec<Header> {
     let mut headers = Vec::new();
-    for mpi in BED {
+    for mpi in each_library() {
         let (_, compiler) = mpi.environment();
         headers.push(match (mpi.name, compiler.as_str()) {
             // mpi-sys relies on MPI_Fint, which MPI 5.0 leaves out.

@@ -5,7 +5,7 @@ use gyan_results::Signal;
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, MPIS, Mpi, Profiled};
+use crate::common::{MPIS, Mpi, Profiled, each_library};
 
 /// Calls of `MPI_Win_fence` in which an epoch may end, on both windows, and those that assert that none does.
 const FENCES: [u64; 2] = [32, 16];
@@ -85,7 +85,7 @@ fn checked(mpi: Mpi, ranks: u32, program: &[&str]) -> [Vec<InjectedWait>; 2] {
 
 #[test]
 fn waiting_in_one_sided_synchronisation_is_that_of_its_definition() {
-    for mpi in BED {
+    for mpi in each_library() {
         let [_, signals] = checked(mpi, 3, &[]);
         waits::keep("onesided", mpi.name, &signals);
     }
@@ -98,7 +98,7 @@ fn waiting_in_one_sided_synchronisation_is_that_of_its_definition() {
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn ranks_wait_in_a_fence_for_the_one_that_comes_late() {
-    for mpi in BED {
+    for mpi in each_library() {
         let [fences, _] = checked(mpi, 2, &[]);
         let [fence] = &fences[..] else { panic!("{fences:?}") };
         assert!((fence.found_s - fence.injected_s).abs() < 0.15 * fence.injected_s, "{fence:?}");

@@ -7,7 +7,7 @@ use gyan_results::{MessageDirection, MessageWaitingSummary, PairWaiting};
 
 use super::waiting::summary;
 use super::waits::{self, InjectedWait};
-use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, report, root};
+use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Profiled, each_library, report, root};
 use crate::matrix;
 
 const RANKS: usize = 3;
@@ -123,7 +123,7 @@ fn injected(
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn a_message_is_known_however_it_is_received() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = ran(mpi, &["further"], &[]);
         let (truth, found) = checked(&run, FURTHER, &format!("{mpi:?}"));
         let pattern = "late sender, further receives";
@@ -135,7 +135,7 @@ fn a_message_is_known_however_it_is_received() {
 /// One request stands for a message that is sent and one that is received.
 #[test]
 fn both_messages_of_one_request_are_compared() {
-    for mpi in BED.into_iter().filter(|mpi| !LACK_ISENDRECV.contains(&mpi.name)) {
+    for mpi in each_library().into_iter().filter(|mpi| !LACK_ISENDRECV.contains(&mpi.name)) {
         let run = ran(mpi, &["both"], &[]);
         let (truth, found) = checked(&run, BOTH, &format!("{mpi:?}"));
         let longest = truth.iter().map(|of| of.3).fold(0.0, f64::max);
@@ -145,7 +145,7 @@ fn both_messages_of_one_request_are_compared() {
 
 #[test]
 fn waiting_in_messages_is_that_of_its_definition() {
-    for mpi in BED {
+    for mpi in each_library() {
         pairs_are_found(mpi);
     }
 }
@@ -182,7 +182,7 @@ fn the_report_names_both_lines_and_off_is_off() {
 /// MPICH has one request for all sends that have ended when they are started.
 #[test]
 fn every_message_of_several_at_a_time_is_compared() {
-    for mpi in BED {
+    for mpi in each_library() {
         // Two sends at a time of rank 1, in each of 40 steps.
         let run = Profiled::run(mpi, RANKS, &["halo_exchange", "60", "40"], &[]).succeeded();
         let found = summary(&run.profiles()).message_waiting.unwrap();

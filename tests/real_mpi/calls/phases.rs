@@ -9,8 +9,8 @@ use gyan_results::{Ending, Number, RankProfile, Values, read_rank};
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, command, counts, include, libgyan,
-    phase, run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, command, counts, each_library, include,
+    libgyan, phase, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -95,7 +95,7 @@ fn assert_phases(run: &Profiled) {
 
 #[test]
 fn calls_are_counted_exactly_by_phase() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = mpi.with_header("phases");
         assert_phases(&Profiled::preloaded(mpi, 3, &program, &[], &[]));
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use gyan_results::{PeerTraffic, Peers, RankProfile, rank_file_name};
 
 use super::sites::four;
-use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, libgyan, lives};
+use crate::common::{MPIS, Mpi, Profiled, bars, call, each_library, libgyan, lives};
 use crate::matrix::{self, Column};
 
 /// What each rank should have sent, by way and rank, and the sizes of what it started.
@@ -64,7 +64,7 @@ fn run(mpi: Mpi, arguments: &[&str]) -> Profiled {
 
 #[test]
 fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
-    for mpi in BED {
+    for mpi in each_library() {
         // How threads count is gyan's own.
         let ways = if ["openmpi4", "mpich4"].contains(&mpi.name) { 2 } else { 1 };
         for arguments in [&[][..], &["threads"]].into_iter().take(ways) {
@@ -79,7 +79,7 @@ fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
 /// The program asks `MPI_Group_translate_ranks` who its peers are.
 #[test]
 fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_parent_does() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = mpi.compiled("groups", &["-rdynamic"]);
         let version = ["-Wl,-soname,GLIBC_2.34", "-Wl,--default-symver"];
         let questions = mpi.preloadable("translations", &["-O2", version[0], version[1]]);

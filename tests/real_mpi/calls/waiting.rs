@@ -13,7 +13,8 @@ use gyan_results::{
 
 use super::waits::{self, InjectedWait};
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, lives, profiles, report, root, truth,
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, each_library, lives, profiles, report, root,
+    truth,
 };
 use crate::matrix::{self, Column};
 
@@ -189,7 +190,7 @@ fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() {
-    for mpi in BED {
+    for mpi in each_library() {
         let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["delays"], &NOTHING_ELSE), "in C");
         let summary = summary(&profiles);
         // Neither the two sides of an intercommunicator nor a single rank wait for each other.
@@ -276,7 +277,7 @@ fn rooted_is_found(mpi: Mpi, name: &str, arguments: &[&str], late: &[LateRank]) 
 
 #[test]
 fn ranks_wait_for_a_late_root_and_the_root_for_a_late_rank() {
-    for mpi in BED {
+    for mpi in each_library() {
         rooted_is_found(mpi, "rooted", &[], &LATE);
     }
     let run = Profiled::run(OPENMPI, 3, &["rooted", "reverse"], &NOTHING_ELSE);
@@ -286,7 +287,7 @@ fn ranks_wait_for_a_late_root_and_the_root_for_a_late_rank() {
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
 fn ranks_wait_in_the_call_that_completes_what_others_start_late() {
-    for mpi in BED {
+    for mpi in each_library() {
         rooted_is_found(mpi, "rooted-nonblocking", &["nonblocking"], &LATE_TO_START);
     }
     let program = ["rooted", "nonblocking", "reverse"];

@@ -7,9 +7,9 @@ use tempfile::TempDir;
 
 use super::slurm::Slurm;
 use crate::common::{
-    BED, Mpi, NOBODY_IS_LEFT, OPENMPI5, Outcome, comes_true, command, counts, gyan, libgyan,
-    only_run_directory, profiles, ranks_that_left, receives, report, run, run_directories, succeed,
-    true_counts,
+    Mpi, NOBODY_IS_LEFT, OPENMPI5, Outcome, comes_true, command, counts, each_library, gyan,
+    libgyan, only_run_directory, profiles, ranks_that_left, receives, report, run, run_directories,
+    succeed, true_counts,
 };
 use crate::matrix::{self, Column};
 
@@ -54,7 +54,7 @@ fn spawned(
 
 #[test]
 fn preloaded_by_each_launcher_and_without_one_every_receive_of_the_standard_is_counted_exactly() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = mpi.program("receives");
         let launched = |words: Vec<String>| [words, vec![program.display().to_string()]].concat();
         // Seven receives of MPI 3, twelve more of MPI 4, and start and end.
@@ -86,7 +86,7 @@ fn preloaded_by_each_launcher_and_without_one_every_receive_of_the_standard_is_c
 
 #[test]
 fn gyan_run_works_before_and_after_each_launcher() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = mpi.program("receives").display().to_string();
         let before = [&gyan_run()[..], &["--".into()]].concat();
         let before = [mpi.mpirun_after(&before, 2), vec![program.clone()]].concat();
@@ -116,7 +116,7 @@ fn gyan_run_works_before_and_after_each_launcher() {
 
 #[test]
 fn each_launcher_passes_the_exit_code_on() {
-    for mpi in BED {
+    for mpi in each_library() {
         let program = mpi.program("exit_code").display().to_string();
         let before = [&gyan_run()[..], &["--".into()]].concat();
         let after = [&gyan_run()[..], &["-o", "profile"].map(str::to_owned)].concat();

@@ -10,8 +10,8 @@ use gyan_results::{
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, libgyan, lives, profiles, reported_summary,
-    run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, command, each_library, libgyan, lives, profiles,
+    reported_summary, run, succeed,
 };
 
 /// Binds each rank to one of the processors in the first argument, in turn, and executes the other arguments.
@@ -54,7 +54,7 @@ fn title(directory: &Path) -> String {
 fn a_rank_may_run_on_what_it_was_bound_to() {
     let Some([first, second]) = two_processors() else { return };
     let sets = [first.to_string(), second.to_string(), format!("{first},{second}")];
-    for mpi in BED {
+    for mpi in each_library() {
         let profiled = bound(mpi, 3, &sets, &[]);
         for (profile, set) in profiled.profiles().iter().zip(&sets) {
             let expected: Ranges = set.parse().unwrap();

@@ -5,7 +5,7 @@ use gyan_results::{
     EventCount, MessageMetric, MessageSource, Metric, Number, RankProfile, Traffic,
 };
 
-use crate::common::{BED, Profiled, elements, pvar};
+use crate::common::{Profiled, each_library, elements, pvar};
 use crate::fakempi::Faked;
 
 const ON: [(&str, &str); 1] = [("GYAN_EVENTS", "mpi_t")];
@@ -294,7 +294,7 @@ fn variables_of_the_script_are_read() {
 
 #[test]
 fn the_mpis_of_the_test_bed_have_no_events() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = Profiled::run(mpi, 1, &["exit_code", "0"], &ON);
         let name = mpi.name;
         assert_eq!(run.outcome.code, 0, "{name}: {}", run.outcome.stderr);

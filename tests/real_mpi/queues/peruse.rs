@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{MessageSource, Messages, PeerQueues, RankProfile, Traffic};
 
-use crate::common::{BED, OPENMPI_SPC, Profiled};
+use crate::common::{OPENMPI_SPC, Profiled, each_library};
 
 /// Only this component has callbacks.
 const OB1: (&str, &str) = ("OMPI_MCA_pml", "ob1");
@@ -238,7 +238,7 @@ fn a_program_that_uses_peruse_itself_counts_the_same_under_gyan() {
 
 #[test]
 fn an_mpi_without_peruse_says_so_and_the_program_goes_on() {
-    for mpi in BED.into_iter().filter(|mpi| *mpi != OPENMPI_SPC) {
+    for mpi in each_library().into_iter().filter(|mpi| *mpi != OPENMPI_SPC) {
         let run = Profiled::run(mpi, 2, &["peruse_queues", "plain"], &[PERUSE]).succeeded();
         for profile in run.profiles() {
             assert!(profile.messages.is_empty(), "{mpi:?}");

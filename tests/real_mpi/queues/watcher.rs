@@ -9,7 +9,8 @@ use gyan_results::{MessageMetric, Metric, RankProfile, Traffic, Watch, WatchSite
 use serde_json::Value;
 
 use crate::common::{
-    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, only_warning,
+    MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, each_library, gyan,
+    only_warning,
 };
 use crate::matrix::{Column, with};
 
@@ -339,7 +340,7 @@ fn receives_of_several_threads_are_counted_each() {
 #[test]
 fn an_mpi_without_such_a_variable_says_so_and_the_program_goes_on() {
     let has = |mpi: &Mpi| QUEUES.iter().any(|queue| queue.mpi.name == mpi.name);
-    let without = BED.into_iter().filter(|mpi| !has(mpi) && mpi.name != "openmpi4");
+    let without = each_library().into_iter().filter(|mpi| !has(mpi) && mpi.name != "openmpi4");
     for (mpi, wanted) in
         without.map(|mpi| (mpi, "umq>3")).chain(MPIS.map(|mpi| (mpi, "no_such_variable>3")))
     {

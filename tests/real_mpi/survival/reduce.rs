@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, bag_of,
-    command, gyan, libgyan, lives, profiles, ranks_that_left, root, run, succeed,
+    MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, bag_of,
+    command, each_library, gyan, libgyan, lives, profiles, ranks_that_left, root, run, succeed,
 };
 
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
@@ -242,7 +242,7 @@ fn the_ranks_that_are_extreme_in_a_variable_keep_their_profiles() {
 
 #[test]
 fn every_mpi_reduces() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = Profiled::run(mpi, 3, &["receives"], &[BOTH]).succeeded();
         assert!(summary(&run.directory).reduced_in_mpi.is_some(), "{mpi:?}: {:?}", run.outcome);
         check_against_files(&run.directory);
@@ -251,7 +251,7 @@ fn every_mpi_reduces() {
 
 #[test]
 fn the_callbacks_of_the_programs_attributes_run_as_often_as_without_gyan() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = Profiled::run(mpi, 3, &["copy_callback"], &[IN_MPI]);
         let outcome = &run.outcome;
         let said = (outcome.code, outcome.stdout_of_ranks());

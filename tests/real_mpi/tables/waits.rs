@@ -36,7 +36,7 @@ fn waiting_shows_what_was_injected_and_found() {
         let known: Vec<&str> = known.lines().filter(|line| line.contains('`')).collect();
         let is_same = |(of, known): (&InjectedWait, &&str)| known.starts_with(&row(of));
         let is_whole = rows.len() == known.len() && rows.iter().zip(&known).all(is_same);
-        assert!(is_whole, "{DOCUMENT} is out of date; BLESS=1 scripts/test writes it");
+        assert!(is_whole, "{DOCUMENT} is out of date; BLESS=1 scripts/test --all writes it");
         return;
     }
     let mut text =

@@ -3,7 +3,7 @@
 use gyan_results::{Class, Number, Pvar, RankProfile, Samples, SeriesColumn};
 
 use crate::common::{
-    BED, MPICH_PVARS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, call, elements, pvar,
+    MPICH_PVARS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, call, each_library, elements, pvar,
 };
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
@@ -108,7 +108,7 @@ fn the_largest_sample_of_a_queue_is_how_long_it_was() {
 
 #[test]
 fn what_is_sampled_is_what_changes_in_between() {
-    for mpi in BED {
+    for mpi in each_library() {
         let run = Profiled::run(mpi, 2, &["halo_exchange", "60", "200"], &[NO_LIMIT]);
         for profile in run.profiles() {
             for pvar in &profile.pvars {

@@ -6,7 +6,9 @@ use std::path::Path;
 use gyan_results::{Cvar, Moment, PvarInfo, Values, Variables};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, command, gyan, run, succeed};
+use crate::common::{
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, command, each_library, gyan, run, succeed,
+};
 
 /// `gyan varlist <options> -- <program>` with `settings` in the environment.
 fn varlist(mpi: Mpi, options: &[&str], settings: &[(&str, &str)]) -> Outcome {
@@ -63,7 +65,7 @@ fn pvar_line(pvar: &PvarInfo) -> String {
 
 #[test]
 fn it_says_of_every_variable_what_an_independent_program_hears() {
-    for mpi in BED {
+    for mpi in each_library() {
         for (order, options, moment) in
             [("init", &[][..], Moment::AfterInit), ("before", &["-m"], Moment::BeforeInit)]
         {
