@@ -157,6 +157,10 @@ pub struct OpenMpRuntime {
     pub runtime: String,
     /// `OMP_NUM_THREADS` at `MPI_Init`; none when it was not set.
     pub num_threads: Option<String>,
+    /// What else the environment told it at `MPI_Init`, as `NAME=VALUE`, in the order of the names: `OMP_*`, `GOMP_*` and `KMP_*`,
+    /// but for tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
 }
 
 /// The limits of a control group, versions 1 and 2: the tightest of the groups that the process is in.

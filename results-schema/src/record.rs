@@ -131,6 +131,10 @@ fn private(summary: &mut Summary) {
         openmp.load_map.clear();
         openmp.regions.clear();
     }
+    let resources = summary.resources.as_mut();
+    if let Some(openmp) = resources.and_then(|resources| resources.openmp.as_mut()) {
+        openmp.settings.clear();
+    }
     summary.watches.clear();
     summary.cvars.clear();
     summary.warnings.clear();

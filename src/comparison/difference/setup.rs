@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyan_results::{Machine, SetupDifference, Summary};
+use gyan_results::{Machine, OpenMpRuntime, SetupDifference, Summary};
 
 use crate::comparison::{each_once, program};
 use crate::words::{ranges, short_library};
@@ -66,7 +66,7 @@ fn placements(summary: &Summary) -> String {
     texts.join("; ")
 }
 
-/// The control variables that a run recorded, and those that findings rest on.
+/// The control variables that a run recorded, those that findings rest on, and what the environment told OpenMP.
 fn settings(summary: &Summary) -> BTreeMap<String, String> {
     let knobs = summary.knobs.iter().map(|knob| (knob.name.clone(), knob.value.clone()));
     let mut settings: BTreeMap<String, String> = knobs.collect();
@@ -77,6 +77,12 @@ fn settings(summary: &Summary) -> BTreeMap<String, String> {
             None => value.to_owned(),
         };
         settings.insert(cvar.name.clone(), text);
+    }
+    let openmp = summary.resources.as_ref().and_then(|of| of.openmp.as_ref());
+    if let Some(OpenMpRuntime { num_threads, settings: others, .. }) = openmp {
+        let others = others.iter().filter_map(|setting| setting.split_once('='));
+        let threads = num_threads.iter().map(|threads| ("OMP_NUM_THREADS", threads.as_str()));
+        settings.extend(threads.chain(others).map(|(name, value)| (name.into(), value.into())));
     }
     settings
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use gyan_results::{
     Actor, CallSummary, ChangeVerdict, MessageWaitingSummary, Number, NumberDifference,
-    NumberGroup, PairWaiting, PartKind, Statistic, Statistics,
+    NumberGroup, OpenMpRuntime, PairWaiting, PartKind, Statistic, Statistics,
 };
 
 use super::*;
@@ -375,6 +375,9 @@ fn settings_are_compared_with_their_origin() {
     other.hosts.push("n2".into());
     other.mpi.library = "Open MPI v5.0.1".into();
     other.job.command = vec!["./other".into()];
+    let openmp =
+        OpenMpRuntime { settings: vec!["OMP_SCHEDULE=guided,64".into()], ..Default::default() };
+    other.resources.as_mut().unwrap().openmp = Some(openmp);
     let of = of_one(example(), other);
     let values = |what: &str| {
         let fact = of.setup.iter().find(|of| of.what == what).unwrap();
@@ -383,6 +386,7 @@ fn settings_are_compared_with_their_origin() {
     let (a, b) = values("setting btl_vader_eager_limit");
     assert_eq!((a.as_str(), b.as_str()), ("2048 (GYAN_CVARS)", "8192 (GYAN_CVARS)"));
     assert_eq!(values("setting btl").1, "default");
+    assert_eq!(values("setting OMP_SCHEDULE"), ("default".into(), "guided,64".into()));
     assert_eq!(values("hosts of one side only"), (String::new(), "n2".into()));
     assert_eq!(values("MPI library").1, "Open MPI v5.0.1");
     assert!(of.remarks.iter().any(|remark| remark.contains("programs differ")), "{:?}", of.remarks);

@@ -1,5 +1,6 @@
 //! How much of the host may this process use, and what has it used?
 
+use std::ffi::OsString;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::time::Instant;
@@ -64,11 +65,28 @@ fn peak_memory(root: &Path) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// See [`OpenMpRuntime::settings`].
+fn openmp_settings(environment: impl Iterator<Item = (OsString, OsString)>) -> Vec<String> {
+    let is_setting = |name: &str| {
+        ["OMP_", "GOMP_", "KMP_"].iter().any(|prefix| name.starts_with(prefix))
+            && !name.starts_with("OMP_TOOL")
+            && name != "OMP_NUM_THREADS"
+    };
+    let text = |(name, value): (OsString, OsString)| {
+        let name = name.into_string().ok().filter(|name| is_setting(name))?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    };
+    let mut settings: Vec<String> = environment.filter_map(text).collect();
+    settings.sort_unstable();
+    settings
+}
+
 /// What a process may use, and what it had used at the start.
 pub(crate) struct Allowed {
     processors: String,
     cgroup: Option<Cgroup>,
     num_threads: Option<String>,
+    openmp_settings: Vec<String>,
     start: Usage,
 }
 
@@ -76,13 +94,15 @@ impl Allowed {
     pub(crate) fn new(start: Usage) -> Allowed {
         let processors = affinity(0);
         let num_threads = std::env::var("OMP_NUM_THREADS").ok();
+        let openmp_settings = openmp_settings(std::env::vars_os());
         let cgroup = cgroup(Path::new("/"), &processors);
-        Allowed { processors: processors.to_string(), cgroup, num_threads, start }
+        Allowed { processors: processors.to_string(), cgroup, num_threads, openmp_settings, start }
     }
 
     /// With what was used until now.
     pub(crate) fn resources(&self) -> Resources {
-        let (Allowed { processors, cgroup, num_threads, start }, now) = (self, Usage::now());
+        let Allowed { processors, cgroup, num_threads, openmp_settings, start } = self;
+        let now = Usage::now();
         let elapsed_s = (now.at - start.at).as_secs_f64();
         let counted = |of: fn(&libc::rusage) -> libc::c_long| {
             number(of(&now.counted)).saturating_sub(number(of(&start.counted)))
@@ -106,8 +126,11 @@ impl Allowed {
             processors_used: (elapsed_s > 0.0)
                 .then(|| microseconds((user_s + system_s) / elapsed_s)),
             threads: now.threads.since(&start.threads, elapsed_s, affinity),
-            openmp: openmp
-                .map(|runtime| OpenMpRuntime { runtime, num_threads: num_threads.clone() }),
+            openmp: openmp.map(|runtime| OpenMpRuntime {
+                runtime,
+                num_threads: num_threads.clone(),
+                settings: openmp_settings.clone(),
+            }),
             minor_faults: counted(|of| of.ru_minflt),
             major_faults: counted(|of| of.ru_majflt),
             peak_memory_bytes: now.peak_memory_bytes,
@@ -217,6 +240,20 @@ mod tests {
 
     fn limits(files: &[(&str, &str)], own: &str) -> Option<Cgroup> {
         cgroup(tree(files).path(), &own.parse().unwrap())
+    }
+
+    #[test]
+    fn settings_of_openmp_are_known_and_no_other_variables() {
+        let set = [
+            ("OMP_SCHEDULE", "guided"),
+            ("KMP_AFFINITY", "compact"),
+            ("OMP_NUM_THREADS", "2"),
+            ("OMP_TOOL_LIBRARIES", "/x"),
+            ("HOME", "/root"),
+        ];
+        let set = set.map(|(name, value)| (name.into(), value.into()));
+        let expected = ["KMP_AFFINITY=compact", "OMP_SCHEDULE=guided"];
+        assert_eq!(openmp_settings(set.into_iter()), expected);
     }
 
     #[test]
