@@ -221,7 +221,14 @@ const RANK: &[(&str, Columns)] = &[
     ),
     (
         "/resources/openmp",
-        ("OpenMpRuntime", &[("runtime", Some("openmp")), ("num_threads", Some("omp_num_threads")), ("settings", None)]),
+        (
+            "OpenMpRuntime",
+            &[
+                ("runtime", Some("openmp")),
+                ("num_threads", Some("omp_num_threads")),
+                ("settings", None),
+            ],
+        ),
     ),
 ];
 /// The other columns of ranks, and the place of each in a profile.
