@@ -36,7 +36,7 @@ Examples:
   gyan tune -- mpirun -n 4 ./app       which settings of the MPI library make it faster
   gyan report gyan-app-1234            print the report again
   gyan now                             what the ranks of a running job are doing, and why it hangs
-  gyan watch                           the same again and again, with how fast the ranks go
+  gyan watch                           the same, refreshed, with how fast the ranks go
   gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file instead of many
@@ -44,8 +44,8 @@ Examples:
   gyan diff before after               what changed from one run to another, and why
   gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan check new --against base        for CI: is the new run worse than the baseline?
-  gyan pages history -o public         for CI: a site of all runs, with the commits that changed the time
-  gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
+  gyan pages history -o public         for CI: a site of all runs, and which commits changed them
+  gyan varlist --match eager           the settings for eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
   gyan archive ingest SPOOL ARCHIVE    what a site keeps of its jobs, as Parquet
   gyan help first-screen               a chapter of the manual; gyan help lists them
@@ -151,7 +151,7 @@ pub(crate) struct RunOptions {
     /// Label this run, such as size=1000
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) label: Vec<String>,
-    /// Label it with what the program registers with Adiak, too: numbers and texts
+    /// Also label it with the numbers and texts that the program registers with Adiak
     #[arg(long, value_name = "LIBRARY", value_delimiter = ',', value_parser = ["adiak"])]
     pub(crate) labels_from: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?; a leading - leaves it out
@@ -173,7 +173,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "INTERVAL")]
     pub(crate) series: Option<String>,
     /// Count receives that are called while a queue is long, by call site: umq>N, or VARIABLE>N
-    #[arg(long, value_name = "VARIABLE>N")]
+    #[arg(long, value_name = "CONDITION")]
     pub(crate) watch: Option<String>,
     /// Have the MPI library report every message where it can: peruse, mpi_t [default: both]
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true,
@@ -184,20 +184,20 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true,
           default_missing_value = TIMELINE_SIZE)]
     pub(crate) timeline: Option<String>,
-    /// Record only in a window of time that counts from the end of MPI_Init: 10s@60s is for 10 s, from 60 s on (sets
-    /// --timeline, too)
+    /// Record only in a window of time, counted from the end of MPI_Init: 10s@60s records for 10 s, from 60 s on (implies
+    /// --timeline)
     #[arg(long, value_name = "TIME")]
     pub(crate) timeline_window: Option<String>,
-    /// Record only inside of phases with this name, such as exchange, or "level 7" of MPI_Pcontrol (sets --timeline, too)
+    /// Record only inside phases with this name, such as exchange, or "level 7" of MPI_Pcontrol (implies --timeline)
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline_phase: Option<String>,
-    /// Keep the N slowest iterations and a typical one, in place of the latest calls: what lies between two calls of the collective
-    /// operation that is called again and again, or a pass through the phase of --timeline-phase (sets --timeline, too)
+    /// Keep the N slowest iterations and a typical one instead of the latest calls. An iteration lies between two calls of the
+    /// collective operation that the program repeats, or is a pass through the phase of --timeline-phase (implies --timeline)
     #[arg(long, value_name = "N", conflicts_with = "timeline_window",
           value_parser = clap::value_parser!(u32).range(1..=50))]
     pub(crate) timeline_slowest: Option<u32>,
-    /// Take regions that the program has for other tools as phases: those of Kokkos, NVTX, Intel's ITT and Caliper, and the stages
-    /// of PETSc
+    /// Use regions that the program marks for other tools as phases: those of Kokkos, NVTX, Intel's ITT and Caliper, and the
+    /// stages of PETSc
     #[arg(long, value_name = "LIBRARY,...", value_delimiter = ',',
           value_parser = ["kokkos", "nvtx", "itt", "petsc", "caliper"])]
     pub(crate) phases: Vec<String>,
@@ -207,8 +207,8 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
     pub(crate) reduce: Option<String>,
-    /// Say once on stderr why the program has not gone on for this long, such as 60s or 5m: a deadlock, or ranks that
-    /// wait for one that is gone or computes, also in MPI_Init; DIR/stall.json has what each rank did
+    /// When the program makes no progress for this long, such as 60s or 5m, say why on stderr, once: a deadlock, or ranks
+    /// that wait for one that is gone or computes, also in MPI_Init; DIR/stall.json has what each rank did
     #[arg(long, value_name = "TIME")]
     pub(crate) stall: Option<String>,
     /// End the program then, with exit code 124 [without --stall: after 60s]
@@ -254,42 +254,43 @@ Examples:
   gyan tune --metric time:MPI_Waitall -- mpirun -n 4 ./app
   gyan diff gyan-tune-app/runs/default gyan-tune-app/runs/mpi_yield_when_idle=1
 
-The same command goes on where it was stopped. The output of the program is in the directory, beside each run.")]
+If it is stopped, the same command continues where it was. The output of the program is kept in the
+directory, beside each run.")]
 #[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct TuneOptions {
     /// Values of a control variable to try: NAME=V1,V2,...; a range is FROM..TO*2 or FROM..TO+8, * is all that the library
-    /// names (see gyan varlist -l), and a comma within a value is \\,
+    /// names (see gyan varlist -l), and a comma within a value is written \,
     #[arg(long, value_name = "NAME=V1,V2,...")]
     pub(crate) set: Vec<String>,
-    /// The same of a variable of the environment that is no control variable: nothing reads it back
+    /// The same for an environment variable that is not a control variable: whether it took effect cannot be read back
     #[arg(long, value_name = "NAME=V1,V2,...")]
     pub(crate) env: Vec<String>,
-    /// A file of lines as of --set, or auto: what findings nominate [default: auto, unless settings are named]
+    /// A file with lines as for --set, or auto: what findings nominate [default: auto, unless settings are named]
     #[arg(long, value_name = "FILE|auto")]
     pub(crate) knobs: Option<String>,
-    /// Try what is better than the default together, too
+    /// Also try all settings that beat the default together
     #[arg(long)]
     pub(crate) together: bool,
     /// How long it may take in all, such as 20m; none
     #[arg(long, value_name = "TIME", default_value = "20m")]
     pub(crate) budget: Option<String>,
-    /// What is to get better: time (of the run), time:MPI (in MPI), time:FUNCTION, pvar:NAME, or a pattern whose first
+    /// What to improve: time (of the run), time:MPI (in MPI), time:FUNCTION, pvar:NAME, or a pattern whose first
     /// group is the number in the output of the program
     #[arg(long, value_name = "WHAT")]
     pub(crate) metric: Option<String>,
-    /// More of it is better
+    /// A higher value is better
     #[arg(long, requires = "metric")]
     pub(crate) higher: bool,
-    /// A setting with which the program prints something else is out
+    /// Reject settings with which the program prints something else
     #[arg(long)]
     pub(crate) same_output: bool,
-    /// A setting with which this command does not accept the output, on its standard input, is out
+    /// Reject settings for whose output, on its standard input, this command fails
     #[arg(long, value_name = "COMMAND")]
     pub(crate) check: Option<String>,
     /// Where everything goes [default: gyan-tune-<program>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Remove the runs of an earlier tune from there
+    /// Remove the runs of an earlier gyan tune from that directory
     #[arg(long)]
     pub(crate) force: bool,
     /// How to print the result
@@ -314,7 +315,7 @@ Examples:
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some phases
   gyan report --series '*unexpected*' gyan-app-1234   a variable over time, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
-  gyan report --sites gyan-app-1234                   which lines of the program call MPI, and for how long
+  gyan report --sites gyan-app-1234                   which lines of the program call MPI, how long
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
   gyan report --sizes gyan-app-1234                   how large messages are
   gyan report --peers gyan-app-1234                   who sends how much to whom
@@ -398,8 +399,8 @@ impl FromArgMatches for AskedPart {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gyan open gyan-app-1234          writes gyan-app-1234/report.html, and opens it where there is a display
-  gyan open app.pftrace            hands a trace to Perfetto's viewer in the browser, which sends it nowhere")]
+  gyan open gyan-app-1234          writes gyan-app-1234/report.html, and opens it if it can
+  gyan open app.pftrace            shows a trace in Perfetto's viewer, which sends it nowhere")]
 pub(crate) struct OpenOptions {
     /// The run directory, a pack of it, a page, or a trace of gyan timeline
     #[arg(value_name = "DIR")]
@@ -426,7 +427,7 @@ Examples:
   gyan help first-screen           what each line of the report means
   gyan help late-senders           a finding
   gyan help run                    the options of a subcommand
-  gyan help doctor.md              the chapter that is called like a subcommand")]
+  gyan help doctor.md              the chapter with the same name as a subcommand")]
 pub(crate) struct HelpOptions {
     /// The name of a chapter, of a finding or of a subcommand [default: list them]
     #[arg(value_name = "TOPIC")]
@@ -470,7 +471,7 @@ pub(crate) struct CheckOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
     pub(crate) format: Asked<CheckFormat>,
-    /// Where that goes [default: standard output]; the verdict is then also printed as text
+    /// Where to write it [default: standard output]; the verdict is then also printed as text
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name
@@ -491,8 +492,8 @@ Examples:
   gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
   gyan diff --format json a b | jq .answer
 
-Changes are from A to B. It takes 4 runs on each side to judge the time of the run, and 5 to judge up to 6 parts
-of it. What so few runs cannot show is not judged.
+Changes are from A to B. It takes 4 runs on each side to judge the time of the run, and 5 to judge
+up to 6 parts of it. With fewer runs gyan does not judge.
 
 Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
 )]
@@ -513,14 +514,16 @@ pub(crate) struct DiffOptions {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gyan run --no-report --label commit=$(git rev-parse HEAD) -o history/$(date +%s) -- mpirun -n 4 ./app
+  gyan run --no-report --label commit=$(git rev-parse HEAD) -o history/$(date +%s) -- mpirun ./app
   gyan pages history -o public                 a site in public/: open public/index.html
   git log --reverse --format=%H | gyan pages history -o public --order -
   gyan pages history -o public --last 100      only the latest 100 commits of each program
 
-A change is named when noise does not explain it: of 100 programs that never changed, at most 5 get one.
+A change is named when noise does not explain it: of 100 programs that never changed, at most 5 get
+one.
 
-Exit codes: 0 done, whatever changed; 1 done, but runs are incomplete or cannot be read; 2 usage or I/O error.")]
+Exit codes: 0 done, whatever changed; 1 done, but runs are incomplete or cannot be read; 2 usage or
+I/O error.")]
 pub(crate) struct PagesOptions {
     /// Directories of runs, packs, summaries or pages
     #[arg(value_name = "HISTORY", required = true)]
@@ -528,7 +531,7 @@ pub(crate) struct PagesOptions {
     /// The directory of the site: files of the same names are replaced, others stay
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
-    /// The label that says of which commit a run is; runs without it stand for themselves
+    /// The label with the commit of a run; a run without it stands for itself
     #[arg(long, value_name = "NAME", default_value = "commit")]
     pub(crate) label: String,
     /// A file with a commit in each line, the oldest first, or - for standard input [default: by the start of
@@ -547,22 +550,23 @@ Examples:
   gyan scale runs                          all runs in a directory; several of a size are repeats
   gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
   gyan scale --target 4096 runs            predictions for 4096 ranks
-  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
+  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some at each size
   gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
   gyan scale --by threads runs             by the threads of OpenMP of all ranks
-  gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
+  gyan scale --by btl_vader_eager_limit a b c   by a control variable of the MPI library
+  gyan scale --by arg1 a b c               by the first argument of the program
   gyan scale --format html -o scale.html runs   a page with curves
 
-A law needs five sizes. With fewer, gyan shows the slope on logarithmic scales: 1 is in proportion, 0 is
-constant, -1 is divided among the ranks. Predicted shares are shares of the predicted sum of own code and all
-functions.
+A law needs five sizes. With fewer, gyan shows the slope on logarithmic scales: 1 means in
+proportion, 0 constant, -1 divided among the ranks. Predicted shares are shares of the predicted sum
+of the program's own code and all functions.
 
 Exit codes: 0 done; 1 done, but runs or ranks are left out; 2 usage or I/O error.")]
 pub(crate) struct ScaleOptions {
     /// Runs: directories, packs, pages, or directories of runs
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// What the size is: threads (those of OpenMP of all ranks), a label of the runs, arg1, arg2, ... of the program, or a
+    /// What the size is: threads (of OpenMP, over all ranks), a label of the runs, arg1, arg2, ... of the program, or a
     /// control variable of the MPI library [default: the number of ranks]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
@@ -572,7 +576,7 @@ pub(crate) struct ScaleOptions {
     /// The size to predict numbers for [default: 4 times the largest]
     #[arg(long, value_name = "SIZE")]
     pub(crate) target: Option<f64>,
-    /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
+    /// The minimum, average and maximum at each size of what matches one of these, with * and ?, and nothing else
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     pub(crate) vars: Vec<String>,
     /// Every number, including those that are constant or 0
@@ -588,20 +592,20 @@ Examples:
   gyan run --timeline -- mpirun -n 4 ./app   records the latest calls of each rank
   gyan timeline gyan-app-1234               which of them waited, for whom, and the critical path
   gyan timeline gyan-app-1234 -o app.pftrace   for https://ui.perfetto.dev
-  gyan timeline gyan-app-1234 -o app.json   for other viewers, in the format of Chrome's traces
+  gyan timeline gyan-app-1234 -o app.json   for other viewers: Chrome's trace format
   gyan timeline gyan-app-1234 -o trace.otf2   for Vampir and other tools that read OTF2")]
 pub(crate) struct TimelineOptions {
     /// The run directory
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
-    /// Where a trace goes: Perfetto's protocol buffers, JSON if its name ends with .json, or an OTF2 archive if with .otf2
-    /// [default: no trace, but which calls wait, how long and for whom, and on which ranks the critical path is]
+    /// Where to write a trace: for Perfetto, as JSON if the name ends with .json, or as an OTF2 archive if it ends with .otf2
+    /// [default: no trace; prints which calls wait, how long and for whom, and on which ranks the critical path lies]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// How the waits and the critical path are shown
     #[arg(long, default_value = "table", value_parser = OneOf::<ListFormat>::new(), conflicts_with = "output")]
     pub(crate) format: Asked<ListFormat>,
-    /// Leave out the earliest calls where the file would be larger than this; a viewer does not take much more. An OTF2
+    /// Leave out the earliest calls if the file would be larger than this, which is about what viewers can open. An OTF2
     /// archive has no limit
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_limit)]
     pub(crate) limit: SizeLimit,
@@ -627,7 +631,7 @@ fn size_limit(text: &str) -> Result<SizeLimit, String> {
 #[command(after_help = "\
 Examples:
   gyan reduce gyan-app-1234            writes gyan-app-1234/summary.json
-  gyan reduce n1/profile n2/profile    of one job, whose hosts have a directory each: to n1/profile")]
+  gyan reduce n1/profile n2/profile    one job with a directory for each host: writes to n1/profile")]
 pub(crate) struct ReduceOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job: the summary
     /// goes to the first
@@ -662,9 +666,10 @@ pub(crate) struct PackOptions {
 Examples:
   gyan archive ingest /var/spool/gyan /srv/gyan          every ten minutes, from a timer
   gyan archive ingest /var/spool/gyan s3://jobs/gyan     where AWS_ENDPOINT_URL says
-  gyan archive ingest --most-of-user 1000 SPOOL ARCHIVE  the others of a user wait for the next time
+  gyan archive ingest --most-of-user 1000 SPOOL ARCHIVE  a user's other records wait
 
-Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O error.")]
+Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O
+error.")]
 pub(crate) struct ArchiveOptions {
     #[command(subcommand)]
     pub(crate) command: ArchiveCommand,
@@ -676,7 +681,7 @@ pub(crate) enum ArchiveCommand {
     Ingest(IngestOptions),
     /// Say where the core hours went, what could be gained, and which programs and hosts became slower
     Report(ArchiveReportOptions),
-    /// Print the report of a job, of the record that it left
+    /// Print the report of a job from the record that it left
     Job(ArchiveJobOptions),
 }
 
@@ -687,10 +692,12 @@ Examples:
   gyan archive ingest /var/spool/gyan s3://jobs/gyan     where AWS_ENDPOINT_URL says
   duckdb -c \"select program, sum(core_h) from '/srv/gyan/jobs/*/*.parquet' group by all\"
 
-A record leaves the spool once it is noted, and an ingester that was killed is finished by the next
-one. Several may run at once: they take turns. Records that no job can have written are refused.
+A record leaves the spool once it is in the archive. If an ingester is killed, the next one finishes
+its work. Several may run at once: they take turns. Records that no job can have written are
+refused.
 
-Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O error.")]
+Exit codes: 0 done; 1 done, but records were refused or wait for the next time; 2 usage or I/O
+error.")]
 pub(crate) struct IngestOptions {
     /// The directory to which the jobs add their records; gyan runs as its owner, or as root
     #[arg(value_name = "SPOOL")]
@@ -712,13 +719,13 @@ Examples:
   gyan archive report --format json /site/archive         all of it, by a schema
   gyan archive report --format html -o site.html /site/archive
 
-A job counts on the day on which it ended, UTC. Users are only shown where the archive allows it: archive.toml in it
-has the line `users = true`.")]
+A job counts for the day on which it ended, in UTC. Users are shown only if the archive allows it:
+its archive.toml has the line `users = true`.")]
 pub(crate) struct ArchiveReportOptions {
     /// Where the tables are: a directory, or s3://BUCKET/PREFIX
     #[arg(value_name = "ARCHIVE")]
     pub(crate) archive: String,
-    /// The first day: a date, or a time ago
+    /// The first day: a date, or how long ago, such as 30d
     #[arg(long, value_name = "DAY", default_value = "30d")]
     pub(crate) since: String,
     /// The last day [default: the latest]
@@ -746,12 +753,12 @@ pub(crate) struct ArchiveReportOptions {
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  gyan archive job 4711 /site/archive                     by the number of the batch system, the latest
+  gyan archive job 4711 /site/archive                the latest with this number in the batch system
   gyan archive job 4711 --step 0 --cluster big /site/archive
-  gyan archive job 3f2a0c5d8e9b4a7162d3c4b5a6978801 /site/archive   by the id that the tables have
+  gyan archive job 3f2a0c5d8e9b4a7162d3c4b5a6978801 /site/archive     by its id in the tables
   gyan archive job 4711 --format html -o job.html /site/archive
 
-A record is a summary of at most 10 kB: what it does not have is said.")]
+A record is a summary of at most 10 kB. The report says what it lacks.")]
 pub(crate) struct ArchiveJobOptions {
     /// The id of the job in the archive, or its number in the batch system
     #[arg(value_name = "JOB")]
@@ -784,11 +791,11 @@ Examples:
   gyan export n2 n4 n8 n16 n32 --format extrap -o app.jsonl runs of several sizes, for Extra-P")]
 #[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct ExportOptions {
-    /// The run directory, or a pack or page of it; several directories with profiles of one job. For extrap several runs, as
-    /// for gyan scale
+    /// The run directory, or a pack or page of it; several directories with profiles of one job. For extrap,
+    /// several runs, as for gyan scale
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
-    /// Each DIR is a run of its own, or a directory of runs: all in one table, whose first column says of which run a row is
+    /// Each DIR is a run of its own, or a directory of runs: all in one table, whose first column names the run
     #[arg(long)]
     pub(crate) runs: bool,
     /// How to write it
@@ -839,9 +846,9 @@ pub(crate) struct UnpackOptions {
 Examples:
   gyan varlist -c -v 9                     all control variables of the MPI on PATH
   gyan varlist -l --match '*eager_limit*'  all that is known of some, and how to set them
-  gyan varlist -- ./app                    of the MPI that ./app loads, in this environment
+  gyan varlist -- ./app                    for the MPI that ./app loads in this environment
   mpirun -n 1 gyan varlist --changed       what differs from the library's defaults in a run
-  gyan varlist --json > a.json             a listing to keep; compare two with --diff a.json b.json
+  gyan varlist --json > a.json             a listing to keep; --diff a.json b.json compares two
 
 Verbosity is shown as U/B-1 (user, basic) to D/A-9 (MPI developer, all).")]
 #[allow(clippy::struct_excessive_bools)] // options of a command line
@@ -874,7 +881,7 @@ pub(crate) struct VarlistOptions {
     /// As JSON, schema gyan.variables/1: --format json
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// The names and values of enumerations too
+    /// Also the names and values of enumerations
     #[arg(long = "enum")]
     pub(crate) enumerations: bool,
     /// Only what matches in name or description: a glob, or a regular expression
@@ -901,10 +908,10 @@ pub(crate) struct VarlistOptions {
 #[command(after_help = "\
 Examples:
   gyan doctor                          the MPI on PATH: can gyan see into it, and how far?
-  gyan doctor -- mpirun -n 2 ./app     the same for a program, which ends at its MPI_Init
+  gyan doctor -- mpirun -n 2 ./app     the same for a program, which is ended at its MPI_Init
   gyan doctor --probe -- mpirun -n 1 ./app   which variables kill? writes a file of those to skip
   gyan doctor --json | jq '.checks[] | select(.verdict == \"obstacle\")'
-  gyan doctor --site                   on a node of a site that has all jobs recorded
+  gyan doctor --site                   on a node of a site that records all jobs
 
 Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
 pub(crate) struct DoctorOptions {
@@ -919,8 +926,8 @@ pub(crate) struct DoctorOptions {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
           default_missing_value = "gyan-quirks.txt")]
     pub(crate) probe: Option<PathBuf>,
-    /// The settings of a site: are they right, can users write into the spool and not list it, does a record of a run
-    /// arrive, and are 500 ordinary commands unchanged? [default: /etc/gyan/site.toml]
+    /// Check the settings of a site: are they right, can users write into the spool but not list it, does the record of a
+    /// run arrive, and are 500 ordinary commands unchanged? [default: /etc/gyan/site.toml]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "/etc/gyan/site.toml")]
     pub(crate) site: Option<PathBuf>,
     /// A program, with its launcher: start it and see whether it gets as far as MPI_Init
@@ -934,21 +941,22 @@ Examples:
   gyan now                      the newest run below this directory
   gyan now gyan-app-1234        from any host that sees the directory
   gyan now --stacks             also how the ranks on this host got to where they are
-  gyan now --threads            the same of all their threads
+  gyan now --threads            the same for all their threads
   gyan now --format json DIR    for a program, schema gyan.now/1
 
-The keepers look at their ranks once a second. A rank that has not moved for 10 s is part of a deadlock if none of
-the ranks that it waits for can go on; of calls that do not say for whom they wait, nothing is concluded.")]
+The keepers look at their ranks once a second. A rank that has not moved for 10 s is part of a
+deadlock if none of the ranks that it waits for can go on. Nothing is concluded from calls that do
+not say whom they wait for.")]
 pub(crate) struct NowOptions {
     /// A run directory [default: the newest below the current one whose job is running]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// Show the call stacks of the ranks on this host, as one tree. A rank is stopped while its stack is copied, and it
-    /// is said for how long
+    /// Show the call stacks of the ranks on this host, as one tree. A rank is stopped while its stack is copied;
+    /// gyan says for how long
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// Show the call stacks of all threads, also of those that do not call MPI; of a thread that a library keeps for
-    /// itself it is the library. Includes --stacks
+    /// Show the call stacks of all threads, including those that do not call MPI, and name the library of a thread that a
+    /// library keeps for itself. Implies --stacks
     #[arg(long)]
     pub(crate) threads: bool,
     /// How to print it
@@ -961,18 +969,18 @@ pub(crate) struct NowOptions {
 Examples:
   gyan watch                    the newest run below this directory
   gyan watch --interval 10s DIR a look every 10 s
-  gyan watch DIR | tee looks    no terminal: one look below the other
+  gyan watch DIR | tee looks    without a terminal: one look below the other
 
-q, Escape or Ctrl-C leave; the job does not notice. A rank writes a record of itself now and then,
-at a call, as far as its budget goes. Rates are over the time between two of its records. The time
-in MPI is an estimate (~) where not every call was timed.
+q, Escape or Ctrl-C quits; the job does not notice. Each rank writes a record of itself from time to
+time, at a call, as far as its budget allows. Rates are averages between two of its records. The
+time in MPI is an estimate (~) where not every call was timed.
 
-Exit codes: 0 the job has ended, or you left; 2 usage or I/O error.")]
+Exit codes: 0 the job has ended, or you quit; 2 usage or I/O error.")]
 pub(crate) struct WatchOptions {
     /// A run directory [default: the newest below the current one whose job is running]
     #[arg(value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
-    /// The time between two looks, 1 s or more [default: 2s; 10s if standard output is no terminal]
+    /// The time between two looks, 1 s or more [default: 2s; 10s if standard output is not a terminal]
     #[arg(long, value_name = "TIME")]
     pub(crate) interval: Option<String>,
 }
@@ -998,6 +1006,19 @@ pub(crate) fn parse_span(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// clap breaks longer lines, wherever that is.
+    #[test]
+    fn lines_below_the_options_fit() {
+        fn look(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(look);
+        }
+        look(&<Cli as clap::CommandFactory>::command());
+    }
 
     #[test]
     fn a_span_is_a_time_or_seconds() {

@@ -14,9 +14,9 @@ pub(crate) enum ReportFormat {
     Table,
     /// Tables for a document
     Markdown,
-    /// One line for each number, of all that there is
+    /// One line for each number, with all there is
     Csv,
-    /// The summary as it is in summary.json
+    /// All that is known, by a schema
     Json,
     /// One page to look at, with charts
     Html,

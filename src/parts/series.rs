@@ -22,7 +22,7 @@ pub(super) const SERIES: Part = Part {
         takes: Takes::Glob,
         ..PartOption::new(
             "series",
-            "Sampled variables whose name matches over time, on every rank",
+            "The values over time, on every rank, of sampled variables whose name matches",
             show,
         )
     }),
