@@ -77,11 +77,6 @@ columns! { of in RankProfile;
     /// OMP_NUM_THREADS at MPI_Init
     column(omp_num_threads: Text) =>
         used(of).and_then(|of| of.openmp.as_ref()?.num_threads.as_ref()),
-    /// what else the environment told OpenMP at MPI_Init: NAME=VALUE, separated by spaces
-    column(omp_settings: Text) => used(of).and_then(|of| {
-        let settings = &of.openmp.as_ref()?.settings;
-        (!settings.is_empty()).then(|| settings.join(" "))
-    }),
     /// page faults since MPI_Init that did not read
     column(minor_faults: Integer, Exact) => used(of).map(|of| of.minor_faults),
     /// page faults since MPI_Init that read
