@@ -143,12 +143,15 @@ fn short_regions_are_counted_and_their_time_is_estimated() {
         let of = numbers(&words);
         let region = region_at(&found, &program, of[0]);
         assert_eq!(region.entries, 10_000);
-        assert!(region.timed > 16 && region.timed < region.entries, "{region:#?}");
+        // On a slow machine the budget pays for all.
+        let is_whole = region.timed == region.entries;
+        assert!(region.timed > 16 && region.timed <= region.entries, "{region:#?}");
         let (time_s, close_s) = (region.time_s, CLOSE * of[2]);
         match region.time_error_s {
             Some(error_s) => {
                 let far_s = (time_s - of[2]).abs();
-                assert!(error_s > 0.0 && far_s <= close_s + 2.0 * error_s, "{of:?} {region:#?}");
+                assert_ne!(error_s > 0.0, is_whole, "{region:#?}");
+                assert!(far_s <= close_s + 2.0 * error_s, "{of:?} {region:#?}");
             }
             // Among others that are busy, a few entries have much of the time.
             None => assert!((0.3 * of[2]..of[2] + close_s).contains(&time_s), "{of:?} {region:#?}"),

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::common::{
     INTELMPI, MPICH, MPICH5, MPIS, Mpi, OPENMPI, OPENMPI5, Profiled, comes_true, command, gyan,
-    libgyan, line_of, run,
+    in_some_try, libgyan, line_of, run,
 };
 
 /// A case of `tests/programs/crash.c`: the signal, and the functions, the innermost first, each with the comment at its line; empty
@@ -84,9 +84,12 @@ fn where_a_rank_crashed_is_said_with_the_other_mpis() {
 fn a_handler_of_the_program_stays_alone() {
     for mpi in MPIS {
         let program = mpi.compiled("crash", &["-g"]);
-        let run = Profiled::preloaded(mpi, 2, &program, &["handler"], &[]);
-        // By `_exit` in the handler.
-        assert_eq!(run.outcome.code, 40 + 11);
+        // By `_exit` in the handler; with Hydra now and then that of the other rank, which loses its connection.
+        let is_left_alone = in_some_try(4, || {
+            let run = Profiled::preloaded(mpi, 2, &program, &["handler"], &[]);
+            assert_eq!(run.outcome.code, 40 + 11);
+        });
+        assert!(is_left_alone.is_some(), "{mpi:?}");
     }
 }
 

@@ -210,7 +210,7 @@ fn a_call_that_is_timed_in_any_case_is_in_the_time_of_its_function_and_leaves_th
 #[test]
 fn the_interval_of_95_percent_contains_the_truth_in_at_least_90_and_nothing_contradicts_what_was_seen()
  {
-    const RUNS: u64 = 1000;
+    const RUNS: u64 = 400;
     const CALLS: u64 = 10_000;
     let check = |shape| {
         let (mut right, mut at_least) = (0, 0);
@@ -249,7 +249,7 @@ fn with_little_to_go_by_it_is_a_time_that_the_calls_took_at_least() {
 /// Each call has the probability that its weight implies, with or without a warm-up call.
 #[test]
 fn the_estimate_is_unbiased_and_its_standard_error_is_right() {
-    const RUNS: u64 = 400;
+    const RUNS: u64 = 200;
     for (shape, share) in [(Shape::Drifting, BUDGET), (Shape::Drifting, BUDGET / 10.0)] {
         let run = |seed| {
             let SimulatedRun { truth, times, .. } = SimulatedRun::new(shape, 20_000, share, seed);
@@ -578,7 +578,7 @@ impl Program {
 /// Own code and calls are sampled alike, and the length of the run is known.
 #[test]
 fn the_balance_of_a_run_is_right_within_its_error_whatever_was_not_seen() {
-    const RUNS: u64 = 1000;
+    const RUNS: u64 = 400;
     let check = |program: Program| {
         let (mut right, mut close, mut functions) = (0, 0, [0, 0]);
         for seed in 1..=RUNS {
