@@ -6,8 +6,7 @@ use std::process::Command;
 use gyan_results::{OpenMp, OpenMpRegion};
 
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Profiled, each_library, in_some_try, libgyan, python_with, root,
-    run, target,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, in_some_try, libgyan, python_with, root, run, target,
 };
 
 /// How far gyan may be from the truth, as a part of what the threads had.
@@ -200,7 +199,7 @@ fn regions_are_seen_though_python_loads_mpi_after_openmp() {
         return;
     }
     let script = root().join("tests/programs/openmp_library.py");
-    for mpi in each_library().into_iter().filter(|mpi| ["openmpi4", "mpich4"].contains(&mpi.name)) {
+    for mpi in ["openmpi4", "mpich4"].map(Mpi::named) {
         let library = mpi.preloadable("openmp_library", &["-fopenmp"]);
         let words = [&script, &library].map(|path| path.to_str().unwrap());
         let run = Profiled::preloaded(mpi, 1, Path::new("python-mpi4py"), &words, &[TWO_THREADS])
