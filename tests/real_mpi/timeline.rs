@@ -17,12 +17,13 @@ use serde_json::Value;
 use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, each_library, gyan, only_run_directory,
-    python_with, quiet, root, run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, each_library, gyan, in_some_try,
+    only_run_directory, python_with, quiet, root, run, succeed,
 };
 use crate::matrix::{self, Column};
 
 const RANKS: u32 = 3;
+const TRIES: usize = 3;
 
 /// Runs the program of these tests.
 fn ran(mpi: Mpi, arguments: &[&str], settings: &[(&str, &str)]) -> Profiled {
@@ -798,38 +799,41 @@ fn between<'a>(text: &'a str, after: &'a str, before: &'a str) -> Vec<&'a str> {
 #[ignore = "measures: scripts/test runs it alone"]
 fn timeline_on_the_page_waits_as_long_as_the_program_says() {
     for mpi in MPIS {
-        let run = with_timeline(mpi, &mpi.compiled("late_sender", &["-g"]), &["50", "10"]);
-        let outcome = run_page(&run.directory);
-        let section = between(&outcome, "<section id=\"timeline\"", "</section>")[0];
-        assert!(section.contains("; late_sender.c:"), "{mpi:?}: {section}");
-        let truth = own_waits(&run);
-        let parts: f64 = between(section, "data-cells=\"", "\"")[0].parse().unwrap();
-        // One of each rank: the width of what is hatched, in parts of the window.
-        let drawn = between(section, "<g stroke-width", "</g></g>");
-        let rows = between(section, "<tr class", "</tr>");
-        // Without the headings.
-        let cells: Vec<Vec<f64>> = rows
-            .iter()
-            .map(|row| between(row, "data-v=\"", "\"").iter().map(|v| v.parse().unwrap()).collect())
-            .collect();
-        assert_eq!((drawn.len(), cells.len()), (RANKS as usize, RANKS as usize), "{mpi:?}");
-        for (rank, truth) in truth.iter().enumerate() {
-            let [_, _, waited, share, ..] = cells[rank][..] else { panic!("{mpi:?}") };
-            let hatched = between(drawn[rank], "<g stroke=\"url(#timeline-0-waits)\">", "</g>");
-            let widths = hatched.iter().flat_map(|group| between(group, " 0h", "\""));
-            let width: f64 = widths.map(|width| width.parse::<f64>().unwrap()).sum();
-            let picture = width / parts * waited / share;
-            // A rank that waits little has but a few cells.
-            let within = |known: f64| (known - truth).abs() < 0.1 * truth + 0.01;
-            assert!(
-                within(waited) && within(picture),
-                "{mpi:?}: {rank}: {truth} {waited} {picture}"
-            );
-        }
-        let all = |of: usize| cells.iter().map(|row| row[of]).sum::<f64>();
-        let known: f64 = truth.iter().sum();
-        assert!((all(2) - known).abs() < 0.1 * known, "{mpi:?}: {known} {}", all(2));
+        // A rank may lose its processor between reading its clock and its call.
+        let is_true = in_some_try(TRIES, || the_page_agrees_with_the_program(mpi)).is_some();
+        assert!(is_true, "{mpi:?}");
     }
+}
+
+fn the_page_agrees_with_the_program(mpi: Mpi) {
+    let run = with_timeline(mpi, &mpi.compiled("late_sender", &["-g"]), &["50", "10"]);
+    let outcome = run_page(&run.directory);
+    let section = between(&outcome, "<section id=\"timeline\"", "</section>")[0];
+    assert!(section.contains("; late_sender.c:"), "{mpi:?}: {section}");
+    let truth = own_waits(&run);
+    let parts: f64 = between(section, "data-cells=\"", "\"")[0].parse().unwrap();
+    // One of each rank: the width of what is hatched, in parts of the window.
+    let drawn = between(section, "<g stroke-width", "</g></g>");
+    let rows = between(section, "<tr class", "</tr>");
+    // Without the headings.
+    let cells: Vec<Vec<f64>> = rows
+        .iter()
+        .map(|row| between(row, "data-v=\"", "\"").iter().map(|v| v.parse().unwrap()).collect())
+        .collect();
+    assert_eq!((drawn.len(), cells.len()), (RANKS as usize, RANKS as usize), "{mpi:?}");
+    for (rank, truth) in truth.iter().enumerate() {
+        let [_, _, waited, share, ..] = cells[rank][..] else { panic!("{mpi:?}") };
+        let hatched = between(drawn[rank], "<g stroke=\"url(#timeline-0-waits)\">", "</g>");
+        let widths = hatched.iter().flat_map(|group| between(group, " 0h", "\""));
+        let width: f64 = widths.map(|width| width.parse::<f64>().unwrap()).sum();
+        let picture = width / parts * waited / share;
+        // A rank that waits little has but a few cells.
+        let within = |known: f64| (known - truth).abs() < 0.1 * truth + 0.01;
+        assert!(within(waited) && within(picture), "{mpi:?}: {rank}: {truth} {waited} {picture}");
+    }
+    let all = |of: usize| cells.iter().map(|row| row[of]).sum::<f64>();
+    let known: f64 = truth.iter().sum();
+    assert!((all(2) - known).abs() < 0.1 * known, "{mpi:?}: {known} {}", all(2));
 }
 
 /// The page of a run.

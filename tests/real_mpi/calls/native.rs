@@ -199,10 +199,10 @@ fn a_library_built_for_one_mpi_counts_and_reads_whichever_way_it_gets_into_the_p
 /// Of Debian's, MPICH has a static library.
 #[test]
 fn a_program_that_contains_its_mpi_is_profiled() {
-    // Among the other unit tests, with which they share nearly all that is built.
+    // Of the whole workspace, with which they share nearly all that is built.
     let (_, compiler) = MPICH.environment();
     let mut tests = Command::new(env!("CARGO"));
-    tests.args(["test", "--quiet", "-p", "gyan-wrappers", "--lib", "--features", "static"]);
+    tests.args(["test", "--quiet", "--workspace", "--lib", "--features", "gyan-wrappers/static"]);
     tests.arg("symbols::linked").arg("--target-dir").arg(target());
     let outcome = run_within(tests.current_dir(root()).env("MPICC", compiler), BUILD);
     assert_eq!(outcome.code, 0, "{}\n{}", outcome.stdout, outcome.stderr);
