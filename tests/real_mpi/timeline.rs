@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::calls::waiting::summary;
 use crate::cluster::Cluster;
 use crate::common::{
-    MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, each_library, gyan, in_some_try,
-    only_run_directory, python_with, quiet, root, run, succeed,
+    MPICH, MPIS, Mpi, OPENMPI, Profiled, comes_true, each_library, gyan, only_run_directory,
+    python_with, quiet, root, run, succeed,
 };
 use crate::matrix::{self, Column};
 
@@ -800,12 +800,12 @@ fn between<'a>(text: &'a str, after: &'a str, before: &'a str) -> Vec<&'a str> {
 fn timeline_on_the_page_waits_as_long_as_the_program_says() {
     for mpi in MPIS {
         // A rank may lose its processor between reading its clock and its call.
-        let is_true = in_some_try(TRIES, || the_page_agrees_with_the_program(mpi)).is_some();
-        assert!(is_true, "{mpi:?}");
+        assert!((0..TRIES).any(|_| the_page_agrees_with_the_program(mpi)), "{mpi:?}");
     }
 }
 
-fn the_page_agrees_with_the_program(mpi: Mpi) {
+/// Whether its times do; all else holds in any run.
+fn the_page_agrees_with_the_program(mpi: Mpi) -> bool {
     let run = with_timeline(mpi, &mpi.compiled("late_sender", &["-g"]), &["50", "10"]);
     let outcome = run_page(&run.directory);
     let section = between(&outcome, "<section id=\"timeline\"", "</section>")[0];
@@ -821,6 +821,7 @@ fn the_page_agrees_with_the_program(mpi: Mpi) {
         .map(|row| between(row, "data-v=\"", "\"").iter().map(|v| v.parse().unwrap()).collect())
         .collect();
     assert_eq!((drawn.len(), cells.len()), (RANKS as usize, RANKS as usize), "{mpi:?}");
+    let mut agrees = true;
     for (rank, truth) in truth.iter().enumerate() {
         let [_, _, waited, share, ..] = cells[rank][..] else { panic!("{mpi:?}") };
         let hatched = between(drawn[rank], "<g stroke=\"url(#timeline-0-waits)\">", "</g>");
@@ -829,11 +830,13 @@ fn the_page_agrees_with_the_program(mpi: Mpi) {
         let picture = width / parts * waited / share;
         // A rank that waits little has but a few cells.
         let within = |known: f64| (known - truth).abs() < 0.1 * truth + 0.01;
-        assert!(within(waited) && within(picture), "{mpi:?}: {rank}: {truth} {waited} {picture}");
+        println!("{mpi:?}: {rank}: {truth} {waited} {picture}");
+        agrees &= within(waited) && within(picture);
     }
     let all = |of: usize| cells.iter().map(|row| row[of]).sum::<f64>();
     let known: f64 = truth.iter().sum();
-    assert!((all(2) - known).abs() < 0.1 * known, "{mpi:?}: {known} {}", all(2));
+    println!("{mpi:?}: {known} {}", all(2));
+    agrees && (all(2) - known).abs() < 0.1 * known
 }
 
 /// The page of a run.
