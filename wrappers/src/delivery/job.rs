@@ -1,10 +1,9 @@
 //! Which run is this? According to the launcher, the command line and the node, without communication.
 
-use std::cell::LazyCell;
 use std::env;
 use std::fs;
-use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gyan_results::{Label, SiteSettings};
@@ -13,6 +12,7 @@ use rustix::process::getuid;
 use crate::config::{Config, Live, launcher};
 use crate::delivery::output::RunPlace;
 use crate::delivery::record::SiteRecord;
+use crate::sys::kernel_files;
 
 /// A launcher is at most this many processes above its ranks: there are proxies and shells in between.
 const LEVELS: usize = 4;
@@ -53,7 +53,7 @@ impl Job {
             Some(id) => id.clone(),
             None => of_launcher(),
         };
-        let name = file_name_of(&program());
+        let name = file_name_of(program());
         let mode = config.mode;
         let named = |parent: &Path, kind| {
             RunPlace::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
@@ -76,7 +76,7 @@ impl Job {
         let elsewhere = elsewhere.filter(|_| record.is_none()).collect();
         Job {
             id,
-            command: if config.record_command { command_line() } else { Vec::new() },
+            command: if config.record_command { words_of("self") } else { Vec::new() },
             labels: labels(config),
             host: host(),
             pid,
@@ -86,7 +86,7 @@ impl Job {
             place,
             live,
             metrics: config.metrics.clone(),
-            program: program(),
+            program: program().to_owned(),
             elsewhere,
             record,
         }
@@ -98,7 +98,7 @@ pub(crate) fn is_recorded(settings: &SiteSettings) -> bool {
     // Where there is no batch system, the processes of one launch are a job. One without an id is never chosen.
     let job = || batch_job(&launcher).or_else(|| id_of_launcher(false));
     let is_chosen = settings.one_in.get() == 1 || job().is_some_and(|job| settings.chooses(&job));
-    is_chosen && !settings.leaves_out(&program(), getuid().as_raw())
+    is_chosen && !settings.leaves_out(program(), getuid().as_raw())
 }
 
 /// `id`: of the run.
@@ -110,7 +110,7 @@ fn site_record(settings: &SiteSettings, id: &str) -> SiteRecord {
         step: job.as_ref().and_then(|_| launcher("SLURM_STEP_ID")),
         job: job.unwrap_or_else(|| id.to_owned()),
         user: getuid().as_raw(),
-        program: program(),
+        program: program().to_owned(),
     }
 }
 
@@ -138,8 +138,8 @@ fn absolute(directory: &Path) -> PathBuf {
 }
 
 pub(crate) fn host() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname")
-        .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
+    kernel_files::text("/proc/sys/kernel/hostname")
+        .map_or_else(|| "unknown".into(), |name| name.trim().to_owned())
 }
 
 /// Whether this process speaks for its node: the first rank on it, according to the launcher.
@@ -152,10 +152,12 @@ pub(crate) fn speaks_for_node() -> bool {
 
 /// The id that the launcher gave to the run.
 fn id_of_launcher(spawned: bool) -> Option<String> {
-    let proxy = LazyCell::new(Ancestor::proxy);
-    let start =
-        if spawned { StartedBy::Spawned(world_of_spawned(&proxy)) } else { StartedBy::Launched };
-    id_from(&launcher, &start, &proxy)
+    let start = if spawned {
+        StartedBy::Spawned(world_of_spawned(Ancestor::proxy()))
+    } else {
+        StartedBy::Launched
+    };
+    id_from(&launcher, &start, &Ancestor::proxy)
 }
 
 /// What started the processes of this run.
@@ -165,11 +167,11 @@ enum StartedBy {
     Spawned(Option<String>),
 }
 
-/// `lookup` reads an environment variable, `proxy` is the ancestor that started this process.
-fn id_from(
+/// `lookup` reads an environment variable, `proxy` finds the ancestor that started this process.
+fn id_from<'a>(
     lookup: &dyn Fn(&str) -> Option<String>,
     start: &StartedBy,
-    proxy: &LazyCell<Ancestor, impl FnOnce() -> Ancestor>,
+    proxy: &dyn Fn() -> &'a Ancestor,
 ) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
@@ -186,7 +188,7 @@ fn id_from(
     // Hydra (MPICH, Intel MPI), on the launcher's node and on others. The step is the launcher's, so spawned
     // processes share it.
     if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
-        let launch = id_of_hydra(lookup, start, proxy);
+        let launch = id_of_hydra(lookup, start, proxy());
         let launch =
             slurm_job.as_ref().map_or_else(|| launch.clone(), |job| format!("{job}-{launch}"));
         return Some(match start {
@@ -254,7 +256,7 @@ fn world_of_spawned(proxy: &Ancestor) -> Option<String> {
         return None;
     }
     // MPICH 5 names its shared memory after a hash of the process manager's name for the world.
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let maps = kernel_files::text("/proc/self/maps").unwrap_or_default();
     // Otherwise each process is a run of its own: no summary, but nothing is mixed up or lost.
     world_in(&maps).or_else(|| Some(process_id(std::process::id())))
 }
@@ -269,30 +271,45 @@ fn world_in(maps: &str) -> Option<String> {
 
 struct Ancestor {
     pid: u32,
+    /// None for one that has ended.
+    stat: Option<ProcessStat>,
     /// Its command line.
     words: Vec<String>,
 }
 
 impl Ancestor {
-    /// The ancestors of this process, from its parent up, as far as a launcher may be.
-    fn above() -> impl Iterator<Item = Ancestor> {
-        let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
-        let above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
-        above.map(|pid| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let words = line.split(|&byte| byte == 0);
-            let words = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            Ancestor { pid, words }
+    /// The ancestors of this process, from its parent up to Hydra's launcher, or as far as a launcher may be.
+    fn above() -> &'static [Ancestor] {
+        static ABOVE: OnceLock<Vec<Ancestor>> = OnceLock::new();
+        ABOVE.get_or_init(|| {
+            let mut above: Vec<Ancestor> = Vec::new();
+            let mut pid = ProcessStat::read(std::process::id()).map(|stat| stat.parent);
+            while let Some(found) = pid.filter(|_| above.len() < LEVELS) {
+                let stat = ProcessStat::read(found);
+                pid = stat.as_ref().map(|stat| stat.parent);
+                above.push(Ancestor { pid: found, stat, words: words_of(&found.to_string()) });
+                if above.iter().any(Ancestor::is_proxy) && above.iter().any(Ancestor::is_launcher) {
+                    break;
+                }
+            }
+            above
         })
     }
 
     /// Hydra's proxy on this node, which may have started this process through a shell or another tool; the
     /// parent if there is none.
-    fn proxy() -> Ancestor {
-        let is_proxy = |process: &Ancestor| process.is_called(&["hydra_pmi_proxy"]);
-        let parent = || Ancestor::above().next();
-        let found = Ancestor::above().find(is_proxy).or_else(parent);
-        found.unwrap_or(Ancestor { pid: 0, words: Vec::new() })
+    fn proxy() -> &'static Ancestor {
+        static NOBODY: Ancestor = Ancestor { pid: 0, stat: None, words: Vec::new() };
+        let above = Ancestor::above();
+        above.iter().find(|process| process.is_proxy()).or(above.first()).unwrap_or(&NOBODY)
+    }
+
+    fn is_proxy(&self) -> bool {
+        self.is_called(&["hydra_pmi_proxy"])
+    }
+
+    fn is_launcher(&self) -> bool {
+        self.is_called(&["mpiexec", "mpirun"])
     }
 
     /// Whether its program's name contains one of `names`.
@@ -309,28 +326,39 @@ impl Ancestor {
 
     /// Its start time tells it from later ones with the same id.
     fn id(&self) -> String {
-        process_id(self.pid)
+        id_of_process(self.pid, self.stat.as_ref())
     }
 }
 
 fn process_id(pid: u32) -> String {
-    match start_ticks(pid) {
-        Some(ticks) => format!("{pid}.{ticks}"),
-        None => pid.to_string(),
+    id_of_process(pid, ProcessStat::read(pid).as_ref())
+}
+
+fn id_of_process(pid: u32, stat: Option<&ProcessStat>) -> String {
+    stat.map_or_else(|| pid.to_string(), |stat| format!("{pid}.{}", stat.start_ticks))
+}
+
+/// What `/proc/PID/stat` says of a process (proc(5)).
+#[derive(Debug, PartialEq)]
+struct ProcessStat {
+    parent: u32,
+    /// When it started, in clock ticks since boot.
+    start_ticks: u64,
+}
+
+impl ProcessStat {
+    fn read(pid: u32) -> Option<ProcessStat> {
+        ProcessStat::parse(&kernel_files::text(format!("/proc/{pid}/stat"))?)
     }
-}
 
-/// When a process started, in clock ticks since boot.
-fn start_ticks(pid: u32) -> Option<u64> {
-    stat_field(pid, 22)
-}
-
-/// A field of a process's stat (proc(5)), counted after the command name, which may contain anything.
-fn stat_field(pid: u32, field: usize) -> Option<u64> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let behind_name = stat.iter().rposition(|&byte| byte == b')')?;
-    let fields = String::from_utf8_lossy(stat.get(behind_name + 1..)?).into_owned();
-    fields.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+    fn parse(text: &str) -> Option<ProcessStat> {
+        // The name may contain anything.
+        let (_, fields) = text.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace();
+        // Fields 4 and 22.
+        let parent = fields.nth(1)?.parse().ok()?;
+        Some(ProcessStat { parent, start_ticks: fields.nth(17)?.parse().ok()? })
+    }
 }
 
 /// A sentence if the job has several programs (MPMD) according to the launcher; the same on all ranks.
@@ -350,19 +378,22 @@ pub(crate) fn programs() -> Option<String> {
 /// Whether a launcher above this process has a colon among its arguments, which separates the programs of a
 /// job.
 fn is_launched_with_colon() -> bool {
-    Ancestor::above().any(|process| {
-        process.is_called(&["mpiexec", "mpirun"]) && process.words.iter().any(|word| word == ":")
+    let mut launchers = Ancestor::above().iter().filter(|process| process.is_launcher());
+    launchers.any(|launcher| launcher.words.iter().any(|word| word == ":"))
+}
+
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+        let name = path.file_name().unwrap_or(Path::new("program").as_os_str());
+        name.to_string_lossy().into_owned()
     })
 }
 
-fn program() -> String {
-    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
-    let name = path.file_name().unwrap_or(Path::new("program").as_os_str());
-    name.to_string_lossy().into_owned()
-}
-
-fn command_line() -> Vec<String> {
-    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+/// The command line of a process, by its name in `/proc`.
+fn words_of(process: &str) -> Vec<String> {
+    let bytes = kernel_files::bytes(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
     text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
@@ -397,7 +428,8 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let words = proxy.split(' ').map(str::to_owned).collect();
-        let id = id_from(&lookup, start, &LazyCell::new(|| Ancestor { pid: PROXY, words }));
+        let proxy = Ancestor { pid: PROXY, stat: None, words };
+        let id = id_from(&lookup, start, &|| &proxy);
         id.map(|id| id.replace(&PROXY.to_string(), "PROXY"))
     }
 
@@ -488,7 +520,11 @@ mod tests {
 
     #[test]
     fn a_process_is_told_apart_by_its_start() {
-        assert!(start_ticks(std::process::id()).is_some());
         assert!(process_id(std::process::id()).contains('.'));
+        let fields =
+            "4 (a) b) S 3 9 9 0 -1 4194304 297 0 2 0 5 6 7 8 20 0 1 0 5047291 7434240 1052";
+        let stat = ProcessStat { parent: 3, start_ticks: 5_047_291 };
+        assert_eq!(ProcessStat::parse(fields), Some(stat));
+        assert_eq!(ProcessStat::parse("4 (a) S 3 9"), None);
     }
 }

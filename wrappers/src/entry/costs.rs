@@ -123,7 +123,7 @@ measured! {
     moves! { (a Handle b Int c Datatype d Int e Int f Comm g Handle) message (b c d f) }; counted
 }
 
-const COUNTED: u32 = 256;
+const COUNTED: u32 = 64;
 const CLOCKS: u32 = 64;
 const TIMED: u32 = 24;
 

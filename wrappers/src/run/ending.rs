@@ -28,7 +28,7 @@ use crate::calls::traffic::Way;
 use crate::config::{LabelSource, Notices, Reduce};
 use crate::delivery::keeper::NotWritten;
 use crate::delivery::output;
-use crate::delivery::reduce::{self, Outcome, ReductionTarget};
+use crate::delivery::reduce::{self, MergedProfiles, Outcome, ReductionTarget};
 use crate::observe::communicators;
 use crate::observe::objects;
 use crate::observe::openmp;
@@ -545,11 +545,15 @@ struct TargetInRun<'a> {
 }
 
 impl ReductionTarget for TargetInRun<'_> {
-    fn write(&mut self, summary: &Summary) -> bool {
-        if self.run.config.site.is_some() {
-            self.run.record(summary, self.profile.job.elapsed_s);
-            return true;
+    fn hand_over(&mut self, profiles: &MergedProfiles) -> bool {
+        let is_for_site = self.run.config.site.is_some();
+        if is_for_site {
+            self.run.record(profiles, self.profile.job.elapsed_s);
         }
+        is_for_site
+    }
+
+    fn write(&mut self, summary: &Summary) -> bool {
         let Some(directory) = self.run.write(self.profile, None) else { return false };
         let run = &mut *self.run;
         let Some(keeper) = &mut run.snapshots.keeper else { return false };

@@ -1,7 +1,6 @@
 //! What is a rank doing? The keeper, which runs this same library, reads it from the rank's memory.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 
 use gyan_results::{CallPlace, CommunicatorNow, FrameNow, OperationNow, Peer, RankNow};
@@ -16,9 +15,9 @@ use crate::mpi::abi::{Abi, Library, datatypes, inquiry};
 use crate::mpi::functions::communicators as made;
 use crate::mpi::functions::{Function, Row, functions, processes, topologies};
 use crate::observe::communicators::{self, SeenCommunicator, SeenCommunicators};
-use crate::sys::maps;
 use crate::sys::memory::{ReadProcess, read_from, words_from};
 use crate::sys::python;
+use crate::sys::{kernel_files, maps};
 
 /// How many requests of a call are looked at.
 const REQUESTS_AT_MOST: u64 = 4096;
@@ -183,7 +182,7 @@ fn see_threads(pid: i32, ledgers: &[usize]) -> io::Result<Vec<ThreadSeen>> {
 
 /// Whether a process is stopped, by a signal or a debugger (proc(5)).
 fn is_stopped(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = kernel_files::text(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['T', 't']))
 }
 
@@ -517,7 +516,7 @@ impl CallSeen<'_> {
     /// Where the call returns to: the file, by `/proc/PID/maps` (proc(5)), and where in it.
     fn place(&self) -> Option<CallPlace> {
         let address = self.seen.now.returns_to(|at| self.process.memory.read(at))?;
-        let maps = fs::read(format!("/proc/{}/maps", self.process.memory.0)).ok()?;
+        let maps = kernel_files::bytes(format!("/proc/{}/maps", self.process.memory.0)).ok()?;
         // The call comes before the address that it returns to.
         let call = address.checked_sub(1)?;
         let part = maps::parts(&maps).find(|part| part.range.contains(&call))?;

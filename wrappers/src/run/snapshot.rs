@@ -5,9 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use gyan_results::{
-    End, Ending, HostCounters, RankProfile, Summary, TimelineHeader, timeline_file_name,
-};
+use gyan_results::{End, Ending, HostCounters, RankProfile, TimelineHeader, timeline_file_name};
 
 use super::beginning::begin_timeline;
 use super::{RUN, Run, holding, now};
@@ -15,6 +13,7 @@ use crate::calls::budget::{self, budget};
 use crate::config::Config;
 use crate::delivery::keeper::{Keeper, TimelineMemory};
 use crate::delivery::output;
+use crate::delivery::reduce::MergedProfiles;
 use crate::observe::pvars::Look;
 use crate::observe::timeline;
 use crate::sys::alloc;
@@ -119,10 +118,10 @@ impl Run {
         self.snapshots.keeper.as_mut()
     }
 
-    /// Has the keeper write the record of the site, of a job with this summary.
-    pub(super) fn record(&mut self, summary: &Summary, elapsed_s: f64) {
+    /// Has the keeper write the record of the site, of a job whose ranks left these profiles.
+    pub(super) fn record(&mut self, profiles: &MergedProfiles, elapsed_s: f64) {
         if let Some(keeper) = self.keeper_for_record(elapsed_s) {
-            keeper.record(summary);
+            keeper.record(profiles);
         }
     }
 

@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::kernel_files::text;
 
 /// A control group that a process is in, or one that holds that.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct ControlGroup {
 impl ControlGroup {
     /// Those of a process by its name in `/proc`: of each hierarchy the innermost first. `root`: where the file system begins.
     pub(crate) fn of_process(root: &Path, process: &str) -> Vec<ControlGroup> {
-        let groups = fs::read_to_string(root.join("proc").join(process).join("cgroup"));
+        let groups = text(root.join("proc").join(process).join("cgroup"));
         let groups = groups.unwrap_or_default();
         let mount = root.join("sys/fs/cgroup");
         let mut found = Vec::new();
@@ -45,7 +46,7 @@ impl ControlGroup {
 
     /// What is in a file of it.
     pub(crate) fn read(&self, file: &str) -> Option<String> {
-        fs::read_to_string(self.place(file)).ok()
+        text(self.place(file))
     }
 
     pub(crate) fn number(&self, file: &str) -> Option<u64> {
@@ -70,8 +71,7 @@ pub(crate) fn memory_kills_file(root: &Path, process: &str) -> PathBuf {
 
 /// The number in such a file.
 pub(crate) fn memory_kills(file: &Path) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
-    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    text(file)?.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::sys::cells::{Counter, Gauge};
+use crate::sys::kernel_files;
 use crate::sys::lookup::hash;
 
 /// A clock is slow when one reading takes longer than this: then timing a call costs more than most calls.
@@ -77,7 +78,7 @@ pub(crate) fn of_host() -> Option<&'static str> {
     // Each record of a rank names it.
     static NUMBER: OnceLock<Option<String>> = OnceLock::new();
     let number = || {
-        let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        let boot = kernel_files::bytes("/proc/sys/kernel/random/boot_id").ok()?;
         let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
         let bytes = boot.iter().chain(namespace.as_os_str().as_bytes());
         Some(format!("{:016x}", hash(bytes.map(|byte| u32::from(*byte)))))
@@ -211,8 +212,8 @@ pub(crate) fn described() -> gyan_results::Clock {
 /// Whether the kernel uses the counter, or could: it rules out one that is not the same on all processors. If
 /// it does not tell, the processor's own flag counts.
 fn kernel_trusts_counter() -> bool {
-    fs::read_to_string(KERNEL_CLOCKS)
-        .map_or(true, |clocks| clocks.split_whitespace().any(|clock| clock == "tsc"))
+    kernel_files::text(KERNEL_CLOCKS)
+        .is_none_or(|clocks| clocks.split_whitespace().any(|clock| clock == "tsc"))
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -20,6 +20,7 @@ use gyan_results::Counts;
 use memmap2::{MmapMut, MmapOptions, MmapRaw};
 
 use crate::sys::cells::Counter;
+use crate::sys::kernel_files::text;
 use crate::sys::tls::thread_cells;
 
 /// Number of counters at most: what [`Counts`] has.
@@ -277,7 +278,7 @@ fn why_not(error: &io::Error, paranoid: Option<i64>) -> String {
 }
 
 fn paranoid() -> Option<i64> {
-    fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+    text("/proc/sys/kernel/perf_event_paranoid")?.trim().parse().ok()
 }
 
 thread_cells! {

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{EnergyKind, PartEnergy};
 
-use super::topology::{names, text};
+use super::kernel_files::text;
+use super::topology::names;
 
 /// How powercap names the zones of RAPL. The same package under `intel-rapl-mmio` is not counted twice.
 const ZONES: &str = "intel-rapl:";
@@ -133,7 +134,7 @@ fn of_powercap(root: &Path) -> Result<Vec<EnergyCounter>, String> {
     let class = root.join("sys/class/powercap");
     let zones: Vec<String> =
         names(&class).into_iter().filter(|zone| zone.starts_with(ZONES)).collect();
-    let name_of = |zone: &str| text(&class.join(zone).join("name")).map(|of| of.trim().to_owned());
+    let name_of = |zone: &str| text(class.join(zone).join("name")).map(|of| of.trim().to_owned());
     let mut counters = Vec::new();
     for zone in &zones {
         let Some(name) = name_of(zone) else { continue };

@@ -21,6 +21,7 @@ pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod handlers;
 pub(crate) mod itt;
+pub(crate) mod kernel_files;
 pub(crate) mod later;
 pub(crate) mod locks;
 pub(crate) mod lookup;

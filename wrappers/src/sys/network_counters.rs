@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{NetworkCount, NetworkCountKind};
 
-use super::topology::{names, text};
+use super::kernel_files::text;
+use super::topology::names;
 use NetworkCountKind::{
     Congestion, Drops, Errors, NeedlessRetries, ReceivedBytes, ReceivedPackets, Retries, SentBytes,
     SentPackets,
@@ -123,7 +124,7 @@ fn read(
 ) {
     counts.extend(files.iter().filter_map(|(file, kind)| {
         // Slingshot writes the time after an `@`.
-        let value = text(&place.join(file))?.split(['@', '\n']).next()?.trim().parse().ok()?;
+        let value = text(place.join(file))?.split(['@', '\n']).next()?.trim().parse().ok()?;
         Some(count(interface, file, *kind, value))
     }));
 }

@@ -11,7 +11,8 @@ use super::cgroups::ControlGroup;
 use super::elf_objects;
 use super::threads::{ThreadTimes, scheduled};
 
-use crate::sys::topology::{field, ranges, text};
+use crate::sys::kernel_files::text;
+use crate::sys::topology::{field, ranges};
 
 /// Words for the processors of a thread's affinity: more than any kernel supports.
 const AFFINITY_WORDS: usize = 256;
@@ -60,7 +61,7 @@ fn number(counted: libc::c_long) -> u64 {
 
 /// The most that this program, since exec, had resident.
 fn peak_memory(root: &Path) -> Option<u64> {
-    let status = text(&root.join("proc/self/status"))?;
+    let status = text(root.join("proc/self/status"))?;
     let (number, _) = field(&status, "VmHWM")?.split_once(' ')?;
     number.parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use gyan_results::{Loads, Ranges, Threads};
 
-use super::topology::{names, text};
+use super::kernel_files::text;
+use super::topology::names;
 
 /// A thread that ran, or was ready to run, for less of the time is a helper, such as those of MPI libraries.
 const BUSY: f64 = 0.1;
@@ -82,7 +83,7 @@ impl ThreadTimes {
 /// What the kernel's scheduler counts (proc(5), `schedstat`: nanoseconds on a processor and waiting for one). `task`: the
 /// directory of a thread, or that of a process for its first thread.
 pub(super) fn scheduled(task: &Path) -> Option<ThreadTime> {
-    let text = text(&task.join("schedstat"))?;
+    let text = text(task.join("schedstat"))?;
     let mut numbers = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
     let seconds = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
     Some(ThreadTime { ran_s: seconds(numbers.next()?), wanted_s: Some(seconds(numbers.next()?)) })
@@ -92,7 +93,7 @@ pub(super) fn scheduled(task: &Path) -> Option<ThreadTime> {
 fn time(task: &Path) -> Option<ThreadTime> {
     // A kernel that counts for nobody shows zeros.
     scheduled(task).filter(|of| of.ran_s > 0.0).or_else(|| {
-        let text = text(&task.join("stat"))?;
+        let text = text(task.join("stat"))?;
         // The name, in parentheses, may have spaces; user and system time are the 14th and 15th field.
         let (_, after) = text.rsplit_once(')')?;
         let mut ticks =

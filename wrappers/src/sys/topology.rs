@@ -11,6 +11,8 @@ use std::path::Path;
 
 use gyan_results::{CoreKind, Machine, Network, Ranges};
 
+use super::kernel_files::text;
+
 /// Bit of `CAP_SYS_PTRACE` (capabilities(7)).
 const PTRACE_CAPABILITY: u64 = 1 << 19;
 /// This much contains the first processor; reading all of `/proc/cpuinfo` takes long on machines with many.
@@ -27,11 +29,11 @@ pub(crate) fn machine(root: &Path) -> Machine {
     let number = |groups: &[Ranges]| (!groups.is_empty()).then_some(groups.len() as u64);
     let threads_per_core = cores.iter().map(Ranges::len).max();
     let nodes = ranges(&root.join("sys/devices/system/node/online"));
-    let status = text(&root.join("proc/self/status"));
+    let status = text(root.join("proc/self/status"));
     let capabilities = status.as_deref().and_then(|status| field(status, "CapEff"));
     let capabilities = capabilities.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let scope = text(&root.join("proc/sys/kernel/yama/ptrace_scope"));
-    let release = text(&root.join("proc/sys/kernel/osrelease"));
+    let scope = text(root.join("proc/sys/kernel/yama/ptrace_scope"));
+    let release = text(root.join("proc/sys/kernel/osrelease"));
     Machine {
         system: release.map(|release| format!("Linux {}", release.trim())),
         processor: processor(root),
@@ -57,14 +59,6 @@ pub(crate) fn machine(root: &Path) -> Machine {
         networks: networks(root),
         transports: Vec::new(),
     }
-}
-
-/// Of a file that the kernel writes as it is read (proc(5), sysfs(5)). It has no size, by which the standard library's
-/// functions would choose how much to read at once.
-pub(super) fn text(path: &Path) -> Option<String> {
-    let mut bytes = Vec::with_capacity(4096);
-    File::open(path).ok()?.take(u64::MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub(super) fn ranges(path: &Path) -> Ranges {
@@ -123,7 +117,7 @@ fn processor(root: &Path) -> Option<String> {
 }
 
 fn memory(root: &Path) -> Option<u64> {
-    let text = text(&root.join("proc/meminfo"))?;
+    let text = text(root.join("proc/meminfo"))?;
     let (number, unit) = field(&text, "MemTotal")?.split_once(' ')?;
     (unit == "kB").then(|| number.parse::<u64>().ok()).flatten()?.checked_mul(1024)
 }
@@ -140,7 +134,7 @@ fn networks(root: &Path) -> Vec<Network> {
         let ports = names(&place.join("ports"));
         for port in &ports {
             let of_port = |name: &str| {
-                let text = text(&place.join("ports").join(port).join(name));
+                let text = text(place.join("ports").join(port).join(name));
                 text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
             };
             let kind = match (driver.as_str(), of_port("link_layer").as_deref()) {
@@ -163,7 +157,7 @@ fn networks(root: &Path) -> Vec<Network> {
     let slingshot = class.join("cxi");
     for device in names(&slingshot) {
         let about = |name: &str| {
-            let text = text(&slingshot.join(&device).join("device/properties").join(name));
+            let text = text(slingshot.join(&device).join("device/properties").join(name));
             text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
         };
         let (rate, state) = (about("speed"), about("link"));

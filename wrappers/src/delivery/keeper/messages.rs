@@ -47,7 +47,7 @@ pub(super) enum ToKeeper {
     Profile { place: RunPlace, ends: bool },
     /// Write the summary whose text follows beside a profile. There is an answer.
     Summary { place: RunPlace, directory: PathAsBytes },
-    /// Write the record that the site gets of the job, whose summary follows. There is no answer.
+    /// Write the record that the site gets of the job, whose merged profiles follow. There is no answer.
     Record,
     /// Note from now on how far the counters of energy come, in the memory that comes with it, replacing an earlier one.
     Energy,

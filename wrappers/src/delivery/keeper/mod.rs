@@ -33,6 +33,7 @@ use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::delivery::job::Job;
 use crate::delivery::output::{self, RunPlace, Written};
+use crate::delivery::reduce::MergedProfiles;
 use crate::mpi::libraries::crash_handlers;
 use crate::sys::sigmask;
 use crash::CrashMemory;
@@ -245,14 +246,14 @@ impl Keeper {
     }
 
     /// Has the record of the site written, and does not wait for that.
-    pub(crate) fn record(&self, summary: &Summary) {
+    pub(crate) fn record(&self, profiles: &MergedProfiles) {
         let Some(socket) = &self.socket else { return };
-        let Ok(text) = serde_json::to_vec(summary) else { return };
+        let Ok(bytes) = postcard::to_allocvec(profiles) else { return };
         let until = Instant::now() + TELLING;
         // A job of which the site gets no record has lost nothing.
         let _ = socket
             .send(&ToKeeper::Record, None, until)
-            .and_then(|()| socket.send_text(&text, until));
+            .and_then(|()| socket.send_text(&bytes, until));
     }
 
     /// Has the keeper note in `memory` how far the counters of energy come.

@@ -19,8 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, parse_summary,
-    sort_by, write_live,
+    LiveEntry, LiveFile, Whose, collected, is_live_file_name, live_file_name, sort_by, write_live,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::SocketFlags;
@@ -37,6 +36,7 @@ use super::status::status_of;
 use super::timeline;
 use crate::delivery::job;
 use crate::delivery::output::{self, RunPlace, Written};
+use crate::delivery::reduce::MergedProfiles;
 use crate::sys::cgroups;
 use crate::sys::file_system;
 use crate::sys::locks::held;
@@ -110,13 +110,7 @@ fn leave_the_rank(listening: RawFd) {
     let name = c"gyan-keeper";
     // SAFETY: prctl(2) with a string.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-    let numbers = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let numbers: Vec<RawFd> =
-        numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for number in numbers.into_iter().filter(|&number| number > 2 && number != listening) {
-        // SAFETY: nothing in this process has any of them: they are the rank's.
-        unsafe { libc::close(number) };
-    }
+    close_all_but(listening);
     // Anyone who waits for the end of the program's output must not wait for the keeper.
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         for number in 0..=2 {
@@ -140,6 +134,25 @@ fn leave_the_rank(listening: RawFd) {
         let limit = rustix::process::getrlimit(resource);
         let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = rustix::process::setrlimit(resource, raised);
+    }
+}
+
+/// Closes what is neither a standard stream nor `kept`.
+fn close_all_but(kept: RawFd) {
+    let close_range = |first: RawFd, last: RawFd| {
+        // SAFETY: close_range(2); nothing in this process has any of them: they are the rank's.
+        first > last || unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0
+    };
+    if close_range(3, kept - 1) && close_range(kept + 1, RawFd::MAX) {
+        return;
+    }
+    // The kernel is older than 5.9.
+    let numbers = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<RawFd> =
+        numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|&number| number > 2 && number != kept) {
+        // SAFETY: as above.
+        unsafe { libc::close(number) };
     }
 }
 
@@ -352,9 +365,11 @@ impl KeeperProcess {
                 answer_of(write_timeline(rank, &text, &place, directory))
             }
             ToKeeper::Record => {
-                let text = socket.receive_text(other, None).ok()??;
+                let bytes = socket.receive_text(other, None).ok()??;
+                let profiles = postcard::from_bytes::<MergedProfiles>(&bytes).ok();
+                let summary = profiles.and_then(MergedProfiles::into_summary);
                 // Nobody is left who could be told what fails.
-                if let (Ok(summary), Some(record)) = (parse_summary(&text), &rank.hello.record) {
+                if let (Some(summary), Some(record)) = (summary, &rank.hello.record) {
                     let _ = record.clone().write(summary);
                 }
                 return Some(());

@@ -7,13 +7,15 @@
 //! nothing of the rank's: no memory, no file except the socket, no terminal. It is not a child of the rank, so
 //! that a program which waits for its children never sees it.
 
+use std::cell::LazyCell;
 use std::ffi::{CString, OsStr, c_char, c_int, c_void};
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,14 +26,16 @@ use rustix::process::{Pid, geteuid};
 use super::messages::Socket;
 use super::process;
 use crate::config::launcher;
-use crate::sys::maps;
+use crate::sys::{elf_objects, kernel_files, maps};
 
 /// How long a rank tries to reach a keeper that another rank is starting.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How many ranks can wait to be accepted; the system may allow fewer.
 const WAITING: i32 = 4096;
 /// Data for the processes that start it.
-const STACK: usize = 64 << 10;
+const STACK: usize = 16 << 10;
+/// Bytes of an object that tell it from others: its headers and build id.
+const HEADERS: usize = 1024;
 /// Limit on the id, so that the name is not longer than the system allows.
 const ID_BYTES: usize = 64;
 
@@ -133,8 +137,10 @@ struct Files {
 
 impl Files {
     fn of_this_process() -> io::Result<Files> {
-        let maps = fs::read("/proc/self/maps")?;
-        let file = |address: usize| file_at(&maps, address).ok_or(ErrorKind::NotFound);
+        let maps = LazyCell::new(|| kernel_files::bytes("/proc/self/maps").unwrap_or_default());
+        let file = |address: usize| {
+            loaded_from(address).or_else(|| file_at(&maps, address)).ok_or(ErrorKind::NotFound)
+        };
         // SAFETY: getauxval(3) has no preconditions.
         let [base, entry] =
             [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
@@ -149,7 +155,27 @@ impl Files {
     }
 }
 
-/// The file that is mapped at an address, by `/proc/self/maps`.
+/// The file of the object at an address, as the loader knows it. None where that may be another file by now, and for the
+/// program.
+fn loaded_from(address: usize) -> Option<PathBuf> {
+    let mut found = None;
+    elf_objects::each(&mut |object| {
+        let range = object.range();
+        if range.contains(&address) {
+            found = Some((OsStr::from_bytes(object.name.to_bytes()).into(), range.start));
+        }
+    });
+    let (path, start): (PathBuf, usize) = found?;
+    let mut headers = [0; HEADERS];
+    let file = path.is_absolute().then(|| File::open(&path).ok())?;
+    file?.read_exact(&mut headers).ok()?;
+    // SAFETY: an object begins with a page of its file, which stays while it is loaded, and this one is.
+    let loaded =
+        unsafe { slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(start), HEADERS) };
+    (headers == *loaded).then_some(path)
+}
+
+/// The file that is mapped at an address, by `/proc/self/maps`: a file of hundreds of lines, which the kernel makes for it.
 fn file_at(maps: &[u8], address: usize) -> Option<PathBuf> {
     let part = maps::parts(maps).find(|part| part.range.contains(&address))?;
     let path = Path::new(OsStr::from_bytes(part.path?));
@@ -285,6 +311,13 @@ mod tests {
         let here = file_at(&maps, a_file_is_found_by_an_address_in_it as *const () as usize);
         assert_eq!(here.unwrap(), std::env::current_exe().unwrap());
         assert_eq!(file_at(&maps, 1), None);
+        // The loader does not name the program, but the C library.
+        assert_eq!(loaded_from(a_file_is_found_by_an_address_in_it as *const () as usize), None);
+        let library = libc::getpid as *const () as usize;
+        assert_eq!(
+            loaded_from(library).unwrap().canonicalize().unwrap(),
+            file_at(&maps, library).unwrap()
+        );
         let files = Files::of_this_process();
         // These tests are a program that contains gyan.
         assert_eq!(files.err().unwrap().kind(), ErrorKind::Unsupported);

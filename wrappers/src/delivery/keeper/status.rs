@@ -1,13 +1,14 @@
 //! How did the process of a rank end? It is not a child of the keeper, so wait(2) does not tell.
 
 use std::ffi::{c_int, c_uint};
-use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
+
+use crate::sys::kernel_files::text;
 
 /// How long it may take until that is known.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -31,7 +32,7 @@ pub(super) fn status_of(process: &OwnedFd, pid: Pid) -> Option<c_int> {
 
 /// The last field of its line in `/proc`.
 fn status_of_zombie(pid: Pid) -> Option<c_int> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    let stat = text(format!("/proc/{}/stat", pid.as_raw_nonzero()))?;
     let (_, fields) = stat.rsplit_once(") ")?;
     let last = fields.split_ascii_whitespace().next_back()?;
     fields.starts_with('Z').then(|| last.parse().ok()).flatten()

@@ -15,6 +15,7 @@ use std::mem;
 use std::time::{Duration, Instant};
 
 use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name, sort_by};
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, Reduce};
 use crate::delivery::job;
@@ -114,8 +115,29 @@ fn said(why: NotReduced, timeout: Duration) -> String {
     }
 }
 
+/// The profiles of all ranks, before the figures of a summary are made of them.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct MergedProfiles {
+    reduction: Reduction,
+    /// The id of the job.
+    job: String,
+    in_mpi: ReducedInMpi,
+}
+
+impl MergedProfiles {
+    /// None where they are those of no job.
+    pub(crate) fn into_summary(self) -> Option<Summary> {
+        let mut summary = self.reduction.finish()?;
+        summary.job.id = self.job;
+        summary.reduced_in_mpi = Some(self.in_mpi);
+        Some(summary)
+    }
+}
+
 /// What the reduction needs of the run.
 pub(crate) trait ReductionTarget {
+    /// Leaves the summary to somebody else, on rank 0. False where it is this rank's own.
+    fn hand_over(&mut self, profiles: &MergedProfiles) -> bool;
     /// Writes the summary, on rank 0. Whether that could be done.
     fn write(&mut self, summary: &Summary) -> bool;
     /// Called while the reduction takes long.
@@ -158,15 +180,20 @@ impl<H: ReductionTarget> Merging for Reducing<'_, H> {
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, NotReduced> {
-        let mut summary =
-            mem::take(&mut self.reduction).finish().ok_or(NotReduced::NotUnderstood)?;
-        summary.job.id.clone_from(&self.job);
-        let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
-        summary.reduced_in_mpi = Some(ReducedInMpi {
+        let reduction = mem::take(&mut self.reduction);
+        let in_mpi = |profiles: Vec<u32>| ReducedInMpi {
             time_s: self.begun.elapsed().as_secs_f64(),
             wait_s: self.waited_s,
-            profiles: ranks.clone(),
-        });
+            profiles,
+        };
+        let merged =
+            MergedProfiles { reduction, job: self.job.clone(), in_mpi: in_mpi(Vec::new()) };
+        if self.target.hand_over(&merged) {
+            return Ok(Vec::new());
+        }
+        let mut summary = merged.into_summary().ok_or(NotReduced::NotUnderstood)?;
+        let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
+        summary.reduced_in_mpi = Some(in_mpi(ranks.clone()));
         if self.target.write(&summary) { Ok(ranks) } else { Err(NotReduced::NotWritten) }
     }
 
