@@ -104,11 +104,14 @@ impl<'a> RunFacts<'a> {
         }
     }
 
+    /// Seconds of the run: of the rank that took longest, since one that ends early waits for it.
+    pub(super) fn elapsed_s(&self) -> f64 {
+        self.summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.max.as_f64())
+    }
+
     /// Share of the time of all ranks.
     pub(super) fn share(&self, seconds: f64) -> f64 {
-        let elapsed = self.summary.elapsed_s.as_ref();
-        // A rank that ends early waits for the last one.
-        let whole_s = elapsed.map_or(0.0, |elapsed| elapsed.max.as_f64() * self.ranks);
+        let whole_s = self.elapsed_s() * self.ranks;
         if whole_s > 0.0 { seconds / whole_s } else { 0.0 }
     }
 

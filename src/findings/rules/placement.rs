@@ -71,7 +71,7 @@ fn oversubscribed(run: &RunFacts) -> Vec<RuleMatch> {
         "{who} share {} processor{}{on}: {loses} of {}",
         rough(processors),
         plural_of(processors),
-        seconds(run.of_a_rank(run.total_s))
+        seconds(run.elapsed_s())
     );
     let others = used_by_others(run, placement, wait_s);
     let on_a_host = if hosts > 1 { " on a host" } else { "" };
@@ -143,7 +143,7 @@ fn other_load(run: &RunFacts) -> Vec<RuleMatch> {
     }
     // Where little of it can be lost nobody knows what it costs.
     let at_stake = at_stake.filter(|stake| run.share(stake.seconds()) > LEAST_SHARE);
-    let whole = seconds(run.of_a_rank(run.total_s));
+    let whole = seconds(run.elapsed_s());
     let loses = match &at_stake {
         Some(stake) => {
             format!(

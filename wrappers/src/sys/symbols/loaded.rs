@@ -107,9 +107,12 @@ pub(crate) fn is_hidden_with(address: Address) {
 /// Whether another libgyan.so is found before this one, as where a site loads one and the user another: then that one counts
 /// the calls.
 pub(crate) fn is_behind_another_gyan() -> bool {
-    let holding = |address| LoadedObject::holding(address).map(|object| object.path);
-    let first = default(c"gyan_keeper").and_then(holding);
-    first.is_some_and(|first| own().is_some_and(|own| own.path != first))
+    let Some(first) = default(c"gyan_keeper") else { return false };
+    let mut is_here = false;
+    elf_objects::each(&mut |object| {
+        is_here |= object.is_own() && object.range().contains(&(first.as_ptr() as usize));
+    });
+    !is_here
 }
 
 /// The object that this code is in.
@@ -126,6 +129,8 @@ pub(crate) fn own() -> Option<&'static LoadedObject> {
 pub(crate) struct LoadedObject {
     /// The file that it was loaded from.
     pub(crate) path: CString,
+    /// The loader's handle, once a definition was looked for. Never closed: that could unload the library early.
+    handle: OnceLock<usize>,
 }
 
 impl LoadedObject {
@@ -141,13 +146,19 @@ impl LoadedObject {
         }
         // SAFETY: dladdr gave a C string that lives as long as the object is loaded.
         let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        Some(LoadedObject { path: path.to_owned() })
+        Some(LoadedObject::at(path.to_owned()))
+    }
+
+    fn at(path: CString) -> LoadedObject {
+        LoadedObject { path, handle: OnceLock::new() }
     }
 
     /// The definition of `name` in this object or in its dependencies.
     pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
-        // The handle is never closed: that could unload the library early.
-        dlsym(self.open()?.as_ptr(), name)
+        if self.handle.get().is_none() {
+            _ = self.handle.set(self.open()?.as_ptr() as usize);
+        }
+        dlsym(ptr::with_exposed_provenance_mut(*self.handle.get()?), name)
     }
 
     /// The same of an object that the program may unload later.
@@ -177,7 +188,7 @@ fn in_any_object(name: &CStr) -> Option<Address> {
         }
     });
     paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
-        let object = LoadedObject { path };
+        let object = LoadedObject::at(path);
         let address = object.look_for(name)?;
         // A handle also searches the object's dependencies; their turn comes later.
         let is_there = LoadedObject::holding(address)?.path == object.path;
