@@ -232,7 +232,7 @@ fn the_processors_that_ranks_use_are_those_of_their_own_clocks() {
             let summary = reported_summary(&profiled.directory);
             let used = summary.resources.as_ref().unwrap();
             let found = used.processors_used.as_ref().unwrap().avg;
-            // The start and the end of MPI are in what gyan counts, but not in what the program does.
+            // The end of MPI is in what gyan counts, but not in what the program does.
             assert!((found - expected).abs() < 0.1 + 0.1 * expected, "{found} {expected}");
             let busy = used.busy_threads.as_ref().unwrap();
             assert_eq!((said.len(), busy.avg), (ranks, f64::from(threads)));
