@@ -247,7 +247,7 @@ impl Case {
 
 /// The number of cases must match the tests.
 const PARTS: usize = 4;
-/// Beside others that want the processors every second try of the shortest parallel regions is one of longer ones.
+/// Beside neighbours that take the processors, parallel regions that are short are found in about every second try.
 const TRIES: usize = 8;
 
 /// Proves a quarter of the cases.

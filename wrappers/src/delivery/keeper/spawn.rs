@@ -34,8 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const WAITING: i32 = 4096;
 /// Data for the processes that start it.
 const STACK: usize = 16 << 10;
-/// Bytes of an object that tell it from others: its headers and build id.
-const HEADERS: usize = 1024;
+/// Bytes at the beginning of an object, which tell it from others: headers and build id.
+const PAGE: usize = 4096;
 /// Limit on the id, so that the name is not longer than the system allows.
 const ID_BYTES: usize = 64;
 
@@ -166,13 +166,14 @@ fn loaded_from(address: usize) -> Option<PathBuf> {
         }
     });
     let (path, start): (PathBuf, usize) = found?;
-    let mut headers = [0; HEADERS];
-    let file = path.is_absolute().then(|| File::open(&path).ok())?;
-    file?.read_exact(&mut headers).ok()?;
+    if !path.is_absolute() {
+        return None;
+    }
+    let mut begins = [0; PAGE];
+    File::open(&path).ok()?.read_exact(&mut begins).ok()?;
     // SAFETY: an object begins with a page of its file, which stays while it is loaded, and this one is.
-    let loaded =
-        unsafe { slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(start), HEADERS) };
-    (headers == *loaded).then_some(path)
+    let loaded = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance::<u8>(start), PAGE) };
+    (begins == *loaded).then_some(path)
 }
 
 /// The file that is mapped at an address, by `/proc/self/maps`: a file of hundreds of lines, which the kernel makes for it.
