@@ -352,9 +352,7 @@ impl ProcessStat {
     }
 
     fn parse(text: &str) -> Option<ProcessStat> {
-        // The name may contain anything.
-        let (_, fields) = text.rsplit_once(')')?;
-        let mut fields = fields.split_whitespace();
+        let mut fields = kernel_files::stat_fields(text)?;
         // Fields 4 and 22.
         let parent = fields.nth(1)?.parse().ok()?;
         Some(ProcessStat { parent, start_ticks: fields.nth(17)?.parse().ok()? })

@@ -183,7 +183,8 @@ fn see_threads(pid: i32, ledgers: &[usize]) -> io::Result<Vec<ThreadSeen>> {
 /// Whether a process is stopped, by a signal or a debugger (proc(5)).
 fn is_stopped(pid: i32) -> bool {
     let stat = kernel_files::text(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['T', 't']))
+    let state = kernel_files::stat_fields(&stat).and_then(|mut fields| fields.next());
+    matches!(state, Some("T" | "t"))
 }
 
 /// Says where a program in Python is: the innermost line, not the place in the module of Python that calls MPI for it.

@@ -71,8 +71,12 @@ impl ElfObject<'_> {
 
     /// Whether it is libgyan.so, or the program that contains gyan.
     pub(crate) fn is_own(&self) -> bool {
-        let here = visit_object as *const () as usize;
-        self.segments(libc::PT_LOAD).any(|segment| segment.contains(&here))
+        self.holds(visit_object as *const () as usize)
+    }
+
+    /// Whether something of it is at that address.
+    pub(crate) fn holds(&self, address: usize) -> bool {
+        self.segments(libc::PT_LOAD).any(|segment| segment.contains(&address))
     }
 }
 

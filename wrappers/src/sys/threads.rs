@@ -10,7 +10,7 @@ use std::path::Path;
 
 use gyan_results::{Loads, Ranges, Threads};
 
-use super::kernel_files::text;
+use super::kernel_files::{stat_fields, text};
 use super::topology::names;
 
 /// A thread that ran, or was ready to run, for less of the time is a helper, such as those of MPI libraries.
@@ -94,10 +94,8 @@ fn time(task: &Path) -> Option<ThreadTime> {
     // A kernel that counts for nobody shows zeros.
     scheduled(task).filter(|of| of.ran_s > 0.0).or_else(|| {
         let text = text(task.join("stat"))?;
-        // The name, in parentheses, may have spaces; user and system time are the 14th and 15th field.
-        let (_, after) = text.rsplit_once(')')?;
-        let mut ticks =
-            after.split_whitespace().skip(11).map_while(|ticks| ticks.parse::<u64>().ok());
+        // User and system time are the 14th and 15th field.
+        let mut ticks = stat_fields(&text)?.skip(11).map_while(|ticks| ticks.parse::<u64>().ok());
         let ticks = ticks.next()? + ticks.next()?;
         Some(ThreadTime { ran_s: ticks as f64 / TICKS_EACH_SECOND, wanted_s: None })
     })

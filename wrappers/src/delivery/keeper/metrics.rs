@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::messages::PathAsBytes;
 use super::process::NAME;
+use crate::sys::kernel_files;
 
 /// Until the first file, so that short programs leave none, and between two.
 pub(super) const FIRST: Duration = Duration::from_secs(1);
@@ -394,8 +395,8 @@ fn remove_stale(directory: &Path, host: &str) {
         let Some(pid) = name.to_str().and_then(|name| keeper_of(name, host)) else { continue };
         let written = entry.metadata().and_then(|file| file.modified());
         let age = written.ok().and_then(|written| written.elapsed().ok());
-        let is_there = fs::read_to_string(format!("/proc/{pid}/comm"))
-            .is_ok_and(|name| name.trim_end() == NAME);
+        let is_there = kernel_files::text(format!("/proc/{pid}/comm"))
+            .is_some_and(|name| name.trim_end() == NAME);
         if age.is_some_and(|age| age > STALE) && !is_there {
             let _ = fs::remove_file(entry.path());
         }

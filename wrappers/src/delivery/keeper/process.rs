@@ -146,7 +146,7 @@ fn close_all_but(kept: RawFd) {
     if close_range(3, kept - 1) && close_range(kept + 1, RawFd::MAX) {
         return;
     }
-    // The kernel is older than 5.9.
+    // The kernel is older than 5.9, or does not allow it.
     let numbers = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers: Vec<RawFd> =
         numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

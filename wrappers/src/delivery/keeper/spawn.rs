@@ -160,9 +160,8 @@ impl Files {
 fn loaded_from(address: usize) -> Option<PathBuf> {
     let mut found = None;
     elf_objects::each(&mut |object| {
-        let range = object.range();
-        if range.contains(&address) {
-            found = Some((OsStr::from_bytes(object.name.to_bytes()).into(), range.start));
+        if object.holds(address) {
+            found = Some((OsStr::from_bytes(object.name.to_bytes()).into(), object.range().start));
         }
     });
     let (path, start): (PathBuf, usize) = found?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::sys::kernel_files::text;
+use crate::sys::kernel_files::{stat_fields, text};
 
 /// How long it may take until that is known.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -33,9 +33,8 @@ pub(super) fn status_of(process: &OwnedFd, pid: Pid) -> Option<c_int> {
 /// The last field of its line in `/proc`.
 fn status_of_zombie(pid: Pid) -> Option<c_int> {
     let stat = text(format!("/proc/{}/stat", pid.as_raw_nonzero()))?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let last = fields.split_ascii_whitespace().next_back()?;
-    fields.starts_with('Z').then(|| last.parse().ok()).flatten()
+    let mut fields = stat_fields(&stat)?;
+    (fields.next()? == "Z").then(|| fields.next_back()?.parse().ok()).flatten()
 }
 
 fn is_waited_for(process: &OwnedFd) -> bool {

@@ -110,7 +110,7 @@ pub(crate) fn is_behind_another_gyan() -> bool {
     let Some(first) = default(c"gyan_keeper") else { return false };
     let mut is_here = false;
     elf_objects::each(&mut |object| {
-        is_here |= object.is_own() && object.range().contains(&(first.as_ptr() as usize));
+        is_here |= object.is_own() && object.holds(first.as_ptr() as usize);
     });
     !is_here
 }
