@@ -7,6 +7,7 @@ mod witnesses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::iter;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
@@ -99,8 +100,19 @@ fn processors() -> usize {
 }
 
 impl Case {
-    /// Runs it with these settings too, and reads the report.
+    /// Runs it with these settings too, and reads the report. A run that others disturb, as gyan itself says, tells nothing of the
+    /// rule: it is run again, a few times.
     fn ran(&self, run_as: &RunAs) -> Ran {
+        const DISTURBED_AT_MOST: usize = 10;
+        let is_disturbed = |ran: &Ran| {
+            !run_as.start.is_beside_others && finding(&ran.summary, OTHER_LOAD).is_some()
+        };
+        let runs = iter::repeat_with(|| self.ran_once(run_as)).take(DISTURBED_AT_MOST);
+        let mut runs = runs.skip_while(is_disturbed);
+        runs.next().unwrap_or_else(|| self.ran_once(run_as))
+    }
+
+    fn ran_once(&self, run_as: &RunAs) -> Ran {
         let RunAs { start, is_healthy, more } = run_as;
         let rule = self.rule.as_str();
         let here = TempDir::new().unwrap();
@@ -247,8 +259,9 @@ impl Case {
 
 /// The number of cases must match the tests.
 const PARTS: usize = 4;
-/// Beside neighbours that take the processors, parallel regions that are short are found in about every second try.
-const TRIES: usize = 8;
+const TRIES: usize = 5;
+/// The rule that finds that others want the processors.
+const OTHER_LOAD: &str = "other-load";
 
 /// Proves a quarter of the cases.
 fn prove(part: usize) {

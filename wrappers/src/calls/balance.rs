@@ -7,15 +7,19 @@
 //! a long computation between two of a thousand calls. How much that is in all follows by subtraction. How it is
 //! divided is known only as well as the outliers in the sample tell: by the rule of succession (Laplace), as if one
 //! had been seen in a call and one in the program's own code. So the estimate stays within what is possible, and its
-//! error shrinks with the remainder, and with each outlier that is seen.
+//! error shrinks with the remainder, and with each outlier that is seen. Where that is large, as in a program that computes for
+//! as long as a thousand calls take, the timed calls of a function tell more of the others than the remainder does.
 
 use std::collections::BTreeMap;
 
-use crate::calls::estimate::{Estimate, Times, WORTH_TELLING, unresolved};
+use crate::calls::estimate::{Estimate, Outliers, Times, WORTH_TELLING, unresolved};
 use crate::calls::ledger::{Calls, Limited};
 
 /// So many standard errors of the rest may be outliers that do not show.
 const HIDDEN: f64 = 2.0;
+/// What the timed calls of a function tell of the others counts, not what the rest of the run tells, when its error is less than this
+/// part of the other one. They are not independent: of two about as good, the rest has what the calls do not show.
+const FAR_LESS: f64 = 0.5;
 
 /// The times of functions, by their numbers, and of all of them together.
 pub(crate) struct Balance {
@@ -47,8 +51,8 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     let not_timed = |calls: &Calls| calls.count.saturating_sub(calls.times.timed) as f64;
     let all_not_timed: f64 = timed().map(|(_, calls)| not_timed(calls)).sum();
     let part = |times: &Times, expected: f64| {
-        let ((regular, variance), (outliers, _)) = (times.regular(), times.outliers());
-        Part { regular, variance, outliers, expected }
+        let (regular, variance) = times.regular();
+        Part { regular, variance, outliers: times.outliers().total, expected }
     };
     let own = part(&limited.gaps, 1.0);
     let parts: Vec<(usize, Part)> = timed()
@@ -68,26 +72,33 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
         in_calls.variance += part.variance;
         in_calls.outliers += part.outliers;
     }
-    let squares =
-        timed().map(|(_, calls)| calls.times.outliers().1).sum::<f64>() + limited.gaps.outliers().1;
-    let outliers = in_calls.outliers + own.outliers;
+    let all_outliers = timed()
+        .map(|(_, calls)| calls.times.outliers())
+        .fold(limited.gaps.outliers(), Outliers::plus);
+    let outliers = all_outliers.total;
     let variance = in_calls.variance + own.variance;
     let left = limited.ticks - limited.spent - in_calls.regular - own.regular;
     let noise = left.min(0.0);
     let remainder = left - noise;
     // Outliers in the sample tell of no more than they stand for: the rest is that of others, which are longer.
-    let told_of = outliers.min(remainder);
-    let seen = if squares > 0.0 { outliers * outliers / squares } else { 0.0 };
+    // What they stand for is itself known within an error only.
+    let may_be = outliers + all_outliers.variance.sqrt();
+    let told_of = if outliers > 0.0 { remainder.min(may_be) } else { 0.0 };
+    let seen = all_outliers.number();
+    // Each of those that were not seen is either in a call or in own code.
+    let one_of_told = if told_of > 0.0 { (all_outliers.size() / told_of).min(1.0) } else { 0.0 };
     // Outliers may hide in the noise, too: the rest is known no better than what it was subtracted from.
     let untold = remainder - told_of;
     let known = |part: &Part| {
         let of_noise = if variance > 0.0 { part.variance / variance } else { 0.0 };
         let of_outliers = if outliers > 0.0 { part.outliers / outliers } else { 0.0 };
-        let share = |seen: f64| {
+        let share = |seen: f64, one: f64| {
             let share = (seen * of_outliers + part.expected) / (seen + 2.0);
-            (share, share * (1.0 - share) / (seen + 3.0))
+            // Of the share, and of what has it: the beta-binomial distribution.
+            (share, share * (1.0 - share) * (1.0 / (seen + 3.0) + one).min(1.0))
         };
-        let ((of_told, told_variance), (of_untold, untold_variance)) = (share(seen), share(0.0));
+        let (of_told, told_variance) = share(seen, one_of_told);
+        let (of_untold, untold_variance) = share(0.0, 0.0);
         let total = part.regular + noise * of_noise + of_told * told_of + of_untold * untold;
         let unsure = untold + HIDDEN * variance.sqrt();
         let of_shares = told_variance * told_of * told_of + untold_variance * unsure * unsure;
@@ -95,25 +106,10 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     };
     let functions = parts.iter().filter_map(|(function, part)| {
         let calls = calls.get(function)?;
-        let Calls { times, count, max, .. } = calls;
         let known = if untimed(calls) {
-            let (total, variance) = known(part);
-            let within = |total| times.within(total, *count, *max);
-            // More than can be of calls like those that were seen is a lower bound.
-            let off = (total - within(total)).abs();
-            let known =
-                told(within(total), variance.sqrt()).filter(|known| known.error > Some(off));
-            match known {
-                // What was cut off may be there.
-                Some(Estimate { total, error }) => {
-                    let unresolved = unresolved(total, *count);
-                    let error = error.map(|error| libm::hypot(error, unresolved) + off);
-                    Estimate { total, error }
-                }
-                None => times.at_least(*count, *max),
-            }
+            row(calls, known(part), limited.ticks)
         } else {
-            Estimate { total: times.sum, error: Some(0.0) }
+            Estimate { total: calls.times.sum, error: Some(0.0) }
         };
         Some((*function, known))
     });
@@ -128,8 +124,37 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
         .filter_map(|(function, known)| Some(unresolved(known.total, calls.get(function)?.count)))
         .sum();
     let error = libm::hypot(variance.sqrt(), of_functions) + off;
+    let of_rows = functions.iter().filter_map(|(function, known)| {
+        let Calls { times, max, .. } = calls.get(function)?;
+        Some(known.error.unwrap_or_else(|| times.hidden(*max)))
+    });
+    // As for a function: the rest may tell little.
+    let error = error.min(of_rows.sum());
     let all = told(total, error).unwrap_or(Estimate { total, error: None });
     Some(Balance { functions, all })
+}
+
+/// The time of one function in a stretch of so many ticks, for which the rest of the stretch leaves `total` with a `variance`.
+fn row(calls: &Calls, (total, variance): (f64, f64), ticks: f64) -> Estimate {
+    let Calls { times, count, max, .. } = calls;
+    let within = times.within(total, *count, *max);
+    // More than can be of calls like those that were seen is a lower bound.
+    let off = (total - within).abs();
+    let of_rest = told(within, variance.sqrt()).filter(|known| known.error > Some(off));
+    let of_rest = of_rest.map(|Estimate { total, error }| {
+        // What was cut off may be there.
+        let unresolved = unresolved(total, *count);
+        let error = error.map(|error| libm::hypot(error, unresolved) + off);
+        Estimate { total, error }
+    });
+    // The rest tells little where one computation takes as long as a thousand calls.
+    let direct = times.known(*count, *max, ticks);
+    let with_hidden = |error| told(direct.total, libm::hypot(error, times.hidden(*max)));
+    let tells_more = |direct: &Estimate| {
+        of_rest.is_none_or(|rest| direct.error < rest.error.map(|error| FAR_LESS * error))
+    };
+    let direct = direct.error.and_then(with_hidden).filter(tells_more);
+    direct.or(of_rest).unwrap_or_else(|| times.at_least(*count, *max))
 }
 
 /// None when the error is too large for an estimate.

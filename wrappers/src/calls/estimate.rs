@@ -39,6 +39,10 @@ const ENOUGH: f64 = 5.0;
 const STEADY: f64 = 0.05;
 /// With this many timed calls, one in a thousand was probably among them.
 const TOLD: u64 = 2500;
+/// A turn of another process on the processor of this one.
+const TURN_S: f64 = 4e-3;
+/// Where most calls are timed, so many tell how the others vary.
+const FEWEST: u64 = 250;
 /// The factor between variances that means that calls standing for others varied far less than all calls before
 /// them.
 const UNLIKE: f64 = 4.0;
@@ -152,6 +156,35 @@ pub(crate) struct Estimate {
     pub(crate) error: Option<f64>,
 }
 
+/// What the outliers of a sample stand for: the sum of that, its variance, and the sum of its squares.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Outliers {
+    pub(crate) total: f64,
+    pub(crate) variance: f64,
+    squares: f64,
+}
+
+impl Outliers {
+    pub(crate) fn plus(self, other: Outliers) -> Outliers {
+        Outliers {
+            total: self.total + other.total,
+            variance: self.variance + other.variance,
+            squares: self.squares + other.squares,
+        }
+    }
+
+    /// How many were seen, if all were of one size.
+    pub(crate) fn number(self) -> f64 {
+        if self.squares > 0.0 { self.total * self.total / self.squares } else { 0.0 }
+    }
+
+    /// The size of one: where each of size d stands for w, the variance is the sum of w (w - 1) d^2, and that of the squares
+    /// of (w - 1)^2 d^2.
+    pub(crate) fn size(self) -> f64 {
+        if self.total > 0.0 { (self.variance - self.squares).max(0.0) / self.total } else { 0.0 }
+    }
+}
+
 impl Times {
     pub(crate) fn plus(self, other: Times) -> Times {
         Times {
@@ -196,7 +229,8 @@ impl Times {
         if untimed_at_most < NEGLIGIBLE * self.sum {
             return Estimate { total: within(self.total), error: Some(0.5 * untimed_at_most) };
         }
-        if let Some(error) = self.error().filter(|error| *error <= WORTH_TELLING * self.total) {
+        let error = self.error().or_else(|| self.error_where_most_are_timed(count));
+        if let Some(error) = error.filter(|error| *error <= WORTH_TELLING * self.total) {
             let error = libm::hypot(error, unresolved(self.total, count));
             return Estimate { total: within(self.total), error: Some(error) };
         }
@@ -249,6 +283,24 @@ impl Times {
         })
     }
 
+    /// The standard error where the timed calls are at least as many as the others, so that what is rare among those is among them,
+    /// too: the others vary as all timed ones before them.
+    fn error_where_most_are_timed(&self, count: u64) -> Option<f64> {
+        let are_most = self.timed >= FEWEST && 2 * self.timed >= count;
+        are_most.then(|| self.variance.max(self.pooled).sqrt())
+    }
+
+    /// The standard error from what no timed call shows, as it comes once in the time of all of them: what takes as long as the
+    /// `longest`, or a turn of another process. None where it is not among the others in 19 of 20 runs.
+    pub(crate) fn hidden(&self, longest: f64) -> f64 {
+        let among_others = (self.total / self.sum - 1.0).max(0.0);
+        if among_others < 0.05 {
+            0.0
+        } else {
+            longest.max(clock::ticks(TURN_S)) * among_others.sqrt()
+        }
+    }
+
     /// The plain estimate, without bounds.
     pub(crate) fn total(&self) -> f64 {
         self.total
@@ -264,9 +316,9 @@ impl Times {
         (self.total - self.lone, (self.variance - self.lone_variance).max(0.0))
     }
 
-    /// What outliers stand for, and the sum of its squares.
-    pub(crate) fn outliers(&self) -> (f64, f64) {
-        (self.lone, self.lone_squares)
+    /// What outliers stand for.
+    pub(crate) fn outliers(&self) -> Outliers {
+        Outliers { total: self.lone, variance: self.lone_variance, squares: self.lone_squares }
     }
 }
 
@@ -788,6 +840,23 @@ mod tests {
         assert_eq!(Times { squares: 2.5e7, ..ten }.error(), None);
         assert_eq!(Times { variance: 0.0, squares: 0.0, ..ten }.error(), None);
 
+        // Where at least half of the calls are timed they need not be many, nor be like those that stand for others.
+        let most = Times { timed: 250, sum: 2500.0, total: 5000.0, pooled: 4e4, ..ten };
+        close(&[known(most, 500, 100.0, 1e9).1.unwrap()], &[200.0]);
+        assert_eq!(known(most, 501, 100.0, 1e9).1, None);
+        assert_eq!(known(Times { timed: 249, ..most }, 498, 100.0, 1e9).1, None);
+        // What comes once in the time of all timed calls comes once in as much again, and in twice the time as if it came root 2 times.
+        let turn = clock::ticks(4e-3);
+        close(&[most.hidden(1.0), most.hidden(2.0 * turn)], &[turn, 2.0 * turn]);
+        close(&[Times { total: 7500.0, ..most }.hidden(1.0)], &[2.0_f64.sqrt() * turn]);
+        close(
+            &[
+                Times { total: 2624.0, ..most }.hidden(1.0),
+                Times { total: 0.0, ..most }.hidden(1.0),
+            ],
+            &[0.0, 0.0],
+        );
+
         // An error of more than three tenths is none, and the time is what the calls took at least.
         let at_most = |total| known(Times { total, ..ten }, 1_000_000, 100.0, 1e9).1;
         assert!(at_most(384.0).is_some() && at_most(383.0).is_none());
@@ -797,7 +866,12 @@ mod tests {
         let lone = Times { lone: 20_000.0, lone_variance: 9.9e9, lone_squares: 7.0, ..wide };
         close(&[lone.at_least_but(0.0, 10_000)], &[60_000.0]);
         close(&[lone.regular().0, lone.regular().1], &[80_000.0, 1e8]);
-        close(&[lone.outliers().0, lone.outliers().1], &[20_000.0, 7.0]);
+        // Two outliers of 100, of which each stands for four calls: three others.
+        let two = Outliers { total: 600.0, variance: 240_000.0, squares: 180_000.0 };
+        close(&[two.number(), two.size()], &[2.0, 100.0]);
+        let all = two.plus(lone.outliers());
+        close(&[all.total, all.variance, all.squares], &[20_600.0, 9.9e9 + 240_000.0, 180_007.0]);
+        close(&[Outliers::default().number(), Outliers::default().size()], &[0.0, 0.0]);
         close(&[Times { lone_variance: 2e10, ..wide }.regular().1], &[0.0]);
         assert_eq!((lone.total(), lone.variance()), (100_000.0, 1e10));
         close(&[ten.untimed_at_most(2510, 3.0), ten.within(1.0, 2510, 3.0)], &[30.0, 25_000.0]);

@@ -33,8 +33,6 @@ const SLOTS_AT_MOST: usize = 1024;
 const CHUNK: usize = 64;
 /// The first entries of each region are timed.
 const TIMED_AT_FIRST: u64 = 16;
-/// How long a thread waits for its processor when another one gets it: a turn of the kernel's scheduler.
-const TURN_S: f64 = 4e-3;
 /// Timing an entry costs each thread as much as so many readings of the clock: four, and what is done with them.
 const READINGS: f64 = 8.0;
 /// A region that is not outermost, or that began before MPI did.
@@ -213,7 +211,7 @@ impl Region {
         let total = times.within(times.total(), entries, longest);
         let others = total - times.sum;
         let few = (others < NEGLIGIBLE * times.sum).then_some(others);
-        let hidden = longest.max(clock::ticks(TURN_S)) * others / times.sum;
+        let hidden = times.hidden(longest);
         let error = known.error.or(few).map(|error| libm::hypot(error, hidden));
         match error.filter(|error| *error <= WORTH_TELLING * total) {
             None => times.at_least(entries, longest),

@@ -9,10 +9,12 @@
 //! The keeper reads the same of a rank that stands still.
 
 use std::ops::Range;
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sys::memory::{self, ReadProcess};
+use crate::sys::symbols::LoadedObject;
 use crate::sys::{elf_objects, symbols};
 
 /// Offsets of what is read, in bytes, as in `pycore_runtime.h`, `pycore_interp.h`, `pycore_frame.h`
@@ -109,6 +111,8 @@ struct Interpreter {
     /// The kind of objects that are code.
     code: usize,
     range: Range<usize>,
+    /// Its library is never unloaded: [`prepare`] holds it.
+    is_held: bool,
 }
 
 static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
@@ -131,7 +135,10 @@ pub(crate) fn prepare() {
                 range = object.range();
             }
         });
-        Some(Interpreter { layout, runtime, code: address(c"PyCode_Type")?, range })
+        // The program itself has no such handle.
+        let library = symbols::default(c"_PyRuntime").and_then(LoadedObject::holding);
+        let is_held = library.is_some_and(|library| library.find(c"_PyRuntime").is_some());
+        Some(Interpreter { layout, runtime, code: address(c"PyCode_Type")?, range, is_held })
     });
     if let Some(Interpreter { layout, runtime, code, .. }) = interpreter {
         let all = [usize::from(layout.minor), *runtime, *code, own_thread()];
@@ -152,6 +159,20 @@ fn own_thread() -> usize {
     usize::try_from(own).unwrap_or(0)
 }
 
+impl Interpreter {
+    /// Whether it surely has not begun, as in a program that is linked with it and runs no script: tells so without the kernel.
+    fn is_idle(&self) -> bool {
+        let main = self.runtime.wrapping_add(self.layout.main);
+        if !self.is_held || !self.range.contains(&main) || !main.is_multiple_of(align_of::<usize>())
+        {
+            return false;
+        }
+        // SAFETY: an aligned word of the statics of a library that is never unloaded; whoever writes it writes all of it at once.
+        let main = unsafe { &*ptr::with_exposed_provenance::<AtomicUsize>(main) };
+        main.load(Ordering::Relaxed) == 0
+    }
+}
+
 fn interpreter() -> Option<&'static Interpreter> {
     INTERPRETER.get()?.as_ref()
 }
@@ -170,7 +191,11 @@ pub(crate) struct Line {
 
 /// The innermost line that this thread is at in a file; none in case of any doubt.
 pub(crate) fn line() -> Option<Line> {
-    let Interpreter { layout, runtime, code, .. } = interpreter()?;
+    let interpreter = interpreter()?;
+    if interpreter.is_idle() {
+        return None;
+    }
+    let Interpreter { layout, runtime, code, .. } = interpreter;
     PythonFrames::of_thread(own_process(), layout, *runtime, *code, own_thread())?.next()
 }
 
