@@ -1,6 +1,6 @@
 //! What must one know about the numbers themselves?
 
-use gyan_results::{Ending, Statistic};
+use gyan_results::Ending;
 
 use super::{Rule, RuleMatch, percent};
 use crate::findings::knobs::{command, say};
@@ -108,10 +108,10 @@ fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     if most <= WELL_ABOVE * budget || !run.is_known_to_its_end() {
         return Vec::new();
     }
-    let of = |part: &Option<Statistic>| part.as_ref().map_or(0.0, |part| part.sum.as_f64());
-    let counting_s = of(&overhead.wrappers_s);
-    let all_s = counting_s + of(&overhead.events_s) + overhead.sampling_s.sum.as_f64();
-    let most_called = run.summary.most_called().filter(|_| counting_s > 0.5 * all_s);
+    // As the report says it of the cost: counting cannot be left out.
+    let counting_s = overhead.wrappers_s.as_ref().map_or(0.0, |part| part.max.as_f64());
+    let is_counting = counting_s > budget * run.summary.job.known_s();
+    let most_called = run.summary.most_called().filter(|_| is_counting);
     let why = most_called
         .map_or_else(String::new, |call| format!(": the program calls {} very often", call.name));
     let title =

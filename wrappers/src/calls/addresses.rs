@@ -2,10 +2,11 @@
 //! the end.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use gyan_results::{Address, LoadedObject};
 
+use crate::sys::elf_objects::OfLoaded;
 use crate::sys::locks::held;
 use crate::sys::{elf_objects, python};
 
@@ -78,9 +79,12 @@ fn of_gone(address: usize) -> Option<(LoadedObject, usize)> {
     Some((object, rest & ((1 << GONE_NUMBER) - 1)))
 }
 
+/// Where an object is, its base, and what it is.
+type MappedObject = (Range<usize>, usize, LoadedObject);
+
 /// The objects that are loaded, and where.
 pub(crate) struct Map {
-    objects: Vec<(Range<usize>, usize, LoadedObject)>,
+    objects: Arc<Vec<MappedObject>>,
     /// Whether the program has unloaded any.
     some_are_gone: bool,
     /// The objects that addresses were asked for.
@@ -89,33 +93,38 @@ pub(crate) struct Map {
 
 impl Map {
     pub(crate) fn now() -> Map {
-        let mut objects = Vec::new();
-        elf_objects::each(&mut |object| {
-            let build_id = object.build_id();
-            let path = object.name.to_string_lossy().into_owned();
-            objects.push((object.range(), object.base, LoadedObject { path, build_id }));
-        });
-        // The loader does not name the program's file.
-        let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-        for (_, _, object) in &mut objects {
-            if object.path.is_empty() {
-                object.path = program.to_string_lossy().into_owned();
+        static OBJECTS: OfLoaded<Vec<MappedObject>> = OfLoaded::new();
+        let objects = OBJECTS.get(|| {
+            let mut objects = Vec::new();
+            elf_objects::each(&mut |object| {
+                let build_id = object.build_id();
+                let path = object.name.to_string_lossy().into_owned();
+                objects.push((object.range(), object.base, LoadedObject { path, build_id }));
+            });
+            // The loader does not name the program's file.
+            let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+            for (_, _, object) in &mut objects {
+                if object.path.is_empty() {
+                    object.path = program.to_string_lossy().into_owned();
+                }
             }
-        }
+            objects
+        });
         Map { objects, some_are_gone: !none_is_gone(), used: Vec::new() }
     }
 
     /// The object at an address, and its base.
-    fn object_at(&self, address: usize) -> Option<&(Range<usize>, usize, LoadedObject)> {
+    fn object_at(&self, address: usize) -> Option<&MappedObject> {
         self.objects.iter().find(|(range, ..)| range.contains(&address))
     }
 
     /// Leaves the objects that the program has unloaded since, and remembers those.
     pub(crate) fn only_gone(mut self) -> Map {
         let now = Map::now();
-        self.objects.retain(|object| !now.objects.contains(object));
+        let was_unloaded = |object: &&MappedObject| !now.objects.contains(object);
+        self.objects = Arc::new(self.objects.iter().filter(was_unloaded).cloned().collect());
         let mut gone = gone();
-        for (.., object) in &self.objects {
+        for (.., object) in self.objects.iter() {
             if gone.len() < GONE_AT_MOST && !gone.contains(object) {
                 gone.push(object.clone());
             }

@@ -11,11 +11,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use gyan_results::{Call, collected};
 
 use crate::mpi::functions::functions;
-use crate::sys::elf_objects::{self, ElfObject};
+use crate::sys::elf_objects::{self, ElfObject, OfLoaded};
 
 /// How many functions a sentence names.
 const NAMES_AT_MOST: usize = 3;
@@ -48,7 +49,12 @@ struct Front {
 
 /// The tools that come before gyan. Usually only the program does, and it defines no such function; then
 /// nothing else is examined.
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn tools() -> Arc<Vec<Tool>> {
+    static TOOLS: OfLoaded<Vec<Tool>> = OfLoaded::new();
+    TOOLS.get(found)
+}
+
+fn found() -> Vec<Tool> {
     let mut fronts = fronts();
     if fronts.is_empty() {
         return Vec::new();

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 use std::{ptr, slice};
 
 use crate::sys::peek::element;
@@ -88,6 +89,54 @@ pub(crate) fn each(mut visit: Visit) {
     unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(&mut visit).cast()) };
 }
 
+/// How many objects were loaded so far, and how many unloaded.
+type Changes = (u64, u64);
+
+fn changes() -> Option<Changes> {
+    unsafe extern "C" fn first(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        changes: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller passed a pointer to its variable, and does not use it meanwhile.
+        let changes = unsafe { &mut *changes.cast::<Option<Changes>>() };
+        if size >= size_of::<libc::dl_phdr_info>() {
+            // SAFETY: dl_iterate_phdr passes a valid `info` of that size.
+            let info = unsafe { &*info };
+            *changes = Some((info.dlpi_adds, info.dlpi_subs));
+        }
+        1
+    }
+    let mut changes = None;
+    // SAFETY: `first` gets back the pointer to `changes`, which outlives the iteration.
+    unsafe { libc::dl_iterate_phdr(Some(first), ptr::from_mut(&mut changes).cast()) };
+    changes
+}
+
+/// What follows from the objects that are loaded: found again only when one was loaded or unloaded since.
+pub(crate) struct OfLoaded<T>(Mutex<Option<(Changes, Arc<T>)>>);
+
+impl<T> OfLoaded<T> {
+    pub(crate) const fn new() -> OfLoaded<T> {
+        OfLoaded(Mutex::new(None))
+    }
+
+    pub(crate) fn get(&self, find: impl FnOnce() -> T) -> Arc<T> {
+        // Another thread finds it, or did when this process was copied.
+        let Ok(mut known) = self.0.try_lock() else { return Arc::new(find()) };
+        // An object that comes while it is found changes them once more.
+        let changes = changes();
+        if let Some((then, found)) = &*known
+            && Some(*then) == changes
+        {
+            return Arc::clone(found);
+        }
+        let found = Arc::new(find());
+        *known = changes.map(|changes| (changes, Arc::clone(&found)));
+        found
+    }
+}
+
 unsafe extern "C" fn visit_object(
     info: *mut libc::dl_phdr_info,
     _size: usize,
@@ -125,4 +174,34 @@ pub(crate) fn library(file: &str) -> Option<&str> {
         Some((name, hash)) if is_hash(hash) => name,
         _ => name,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_from_the_loaded_objects_is_found_again_when_one_was_loaded_or_unloaded() {
+        static NUMBER: OfLoaded<usize> = OfLoaded::new();
+        let number = || {
+            let mut number = 0;
+            each(&mut |_| number += 1);
+            number
+        };
+        // Other tests may load a library in between.
+        assert!((0..1000).any(|_| Arc::ptr_eq(&NUMBER.get(number), &NUMBER.get(number))));
+        let before = NUMBER.get(number);
+        // SAFETY: a library of the C library, which has no initialiser.
+        let library = unsafe { libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW) };
+        assert!(!library.is_null());
+        let with_it = NUMBER.get(number);
+        assert!(!Arc::ptr_eq(&with_it, &before));
+        // SAFETY: opened above, and used by nobody.
+        unsafe { libc::dlclose(library) };
+        assert!(!Arc::ptr_eq(&NUMBER.get(number), &with_it));
+        // While it is asked for by another, each finds it anew.
+        let held = NUMBER.0.lock().unwrap();
+        assert!(!Arc::ptr_eq(&NUMBER.get(number), &NUMBER.get(number)));
+        drop(held);
+    }
 }
