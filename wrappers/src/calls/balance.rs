@@ -124,14 +124,24 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
         .filter_map(|(function, known)| Some(unresolved(known.total, calls.get(function)?.count)))
         .sum();
     let error = libm::hypot(variance.sqrt(), of_functions) + off;
-    let of_rows = functions.iter().filter_map(|(function, known)| {
-        let Calls { times, max, .. } = calls.get(function)?;
-        Some(known.error.unwrap_or_else(|| times.hidden(*max)))
-    });
     // As for a function: the rest may tell little.
-    let error = error.min(of_rows.sum());
+    let error = error.min(error_of_rows(calls, &functions));
     let all = told(total, error).unwrap_or(Estimate { total, error: None });
     Some(Balance { functions, all })
+}
+
+/// The standard error of all rows together. What hides in those that have none hides in each by itself.
+fn error_of_rows(calls: &BTreeMap<usize, Calls>, functions: &BTreeMap<usize, Estimate>) -> f64 {
+    let (mut error, mut of_untold) = (0.0, 0.0);
+    for (function, known) in functions {
+        let Some(Calls { times, max, .. }) = calls.get(function) else { continue };
+        error += known.error.unwrap_or(0.0);
+        if known.error.is_none() {
+            of_untold =
+                libm::hypot(of_untold, libm::hypot(times.plain_error(), times.hidden(*max)));
+        }
+    }
+    error + of_untold
 }
 
 /// The time of one function in a stretch of so many ticks, for which the rest of the stretch leaves `total` with a `variance`.

@@ -287,7 +287,7 @@ impl Times {
     /// too: the others vary as all timed ones before them.
     fn error_where_most_are_timed(&self, count: u64) -> Option<f64> {
         let are_most = self.timed >= FEWEST && 2 * self.timed >= count;
-        are_most.then(|| self.variance.max(self.pooled).sqrt())
+        are_most.then(|| self.plain_error())
     }
 
     /// The standard error from what no timed call shows, as it comes once in the time of all of them: what takes as long as the
@@ -299,6 +299,11 @@ impl Times {
         } else {
             longest.max(clock::ticks(TURN_S)) * among_others.sqrt()
         }
+    }
+
+    /// The standard error if the others vary as the timed ones do.
+    pub(crate) fn plain_error(&self) -> f64 {
+        self.variance.max(self.pooled).sqrt()
     }
 
     /// The plain estimate, without bounds.
