@@ -151,17 +151,16 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
     }
 }
 
-/// On a busy machine a wait for a processor may hide in the calls that were not timed.
+/// How much of it is told depends on the machine, which the simulated runs of `calls` do not. On a busy one a wait for a processor may
+/// be where neither clock looks.
 #[test]
 #[ignore = "measures: scripts/test runs it alone"]
-fn where_a_computation_takes_as_long_as_many_calls_the_time_in_them_is_known() {
+fn between_long_computations_calls_take_the_time_that_they_take_by_the_clock_of_the_program() {
     for mpi in MPIS {
         let is_true = in_some_try(TRIES, || {
             let run = Profiled::run(mpi, 2, &["steps"], &[]).succeeded();
             for profile in run.profiles() {
                 assert_consistent(&profile);
-                let in_mpi = profile.in_mpi.unwrap();
-                assert!(in_mpi.time_error_s.is_some(), "{in_mpi:?} {:?}", profile.calls);
                 // Between the two clocks is what gyan costs, and a reading of the program's.
                 let overhead = &profile.overhead;
                 let of_gyan = overhead.sampling_s + overhead.wrappers_s;
