@@ -96,6 +96,15 @@ reduced! {
     } without ()
 }
 
+impl OverheadSummary {
+    /// The largest of the ranks' seconds of counting and timing calls, if that by itself exceeds the budget of a run of so many
+    /// seconds: no budget can leave counting out.
+    pub fn counting_beyond_budget_s(&self, elapsed_s: f64) -> Option<f64> {
+        let counting_s = self.wrappers_s.as_ref()?.max.as_f64();
+        (counting_s > self.budget? * elapsed_s).then_some(counting_s)
+    }
+}
+
 impl OverheadReduction {
     /// For a rank of a gyan that did not time calls, and reported neither the cost of that nor a budget.
     pub(crate) fn forget_running(&mut self) {

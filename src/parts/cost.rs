@@ -124,7 +124,6 @@ fn why<'a>(
     most_called: &'a str,
 ) -> Value<'a> {
     let allowed_s = budget * elapsed_s;
-    let wrappers_s = overhead.wrappers_s.as_ref().map_or(0.0, |wrappers| wrappers.max.as_f64());
     let events_s = overhead.events_s.as_ref().map_or(0.0, |events| events.max.as_f64());
     let sampling_s = overhead.sampling_s.max.as_f64();
     if events_s > allowed_s {
@@ -133,10 +132,10 @@ fn why<'a>(
             seconds(events_s),
             ": they cost something for every message, so run without GYAN_EVENTS"
         ]
-    } else if wrappers_s > allowed_s {
+    } else if let Some(counting_s) = overhead.counting_beyond_budget_s(elapsed_s) {
         line![
             "counting the calls by itself takes ",
-            seconds(wrappers_s),
+            seconds(counting_s),
             ": the program calls ",
             most_called,
             " very often"

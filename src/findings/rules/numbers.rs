@@ -108,10 +108,8 @@ fn over_budget(run: &RunFacts) -> Vec<RuleMatch> {
     if most <= WELL_ABOVE * budget || !run.is_known_to_its_end() {
         return Vec::new();
     }
-    // As the report says it of the cost: counting cannot be left out.
-    let counting_s = overhead.wrappers_s.as_ref().map_or(0.0, |part| part.max.as_f64());
-    let is_counting = counting_s > budget * run.summary.job.known_s();
-    let most_called = run.summary.most_called().filter(|_| is_counting);
+    let counting = overhead.counting_beyond_budget_s(run.summary.job.known_s());
+    let most_called = run.summary.most_called().filter(|_| counting.is_some());
     let why = most_called
         .map_or_else(String::new, |call| format!(": the program calls {} very often", call.name));
     let title =

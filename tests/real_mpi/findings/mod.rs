@@ -7,7 +7,6 @@ mod witnesses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::iter;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
@@ -104,12 +103,11 @@ impl Case {
     /// rule: it is run again, a few times.
     fn ran(&self, run_as: &RunAs) -> Ran {
         const DISTURBED_AT_MOST: usize = 10;
-        let is_disturbed = |ran: &Ran| {
-            !run_as.start.is_beside_others && finding(&ran.summary, OTHER_LOAD).is_some()
+        let is_as_started = |ran: &Ran| {
+            run_as.start.is_beside_others || finding(&ran.summary, OTHER_LOAD).is_none()
         };
-        let runs = iter::repeat_with(|| self.ran_once(run_as)).take(DISTURBED_AT_MOST);
-        let mut runs = runs.skip_while(is_disturbed);
-        runs.next().unwrap_or_else(|| self.ran_once(run_as))
+        let mut runs = (0..DISTURBED_AT_MOST).map(|_| self.ran_once(run_as));
+        runs.find(is_as_started).unwrap_or_else(|| self.ran_once(run_as))
     }
 
     fn ran_once(&self, run_as: &RunAs) -> Ran {

@@ -144,9 +144,7 @@ pub(crate) struct Times {
     variance: f64,
     squares: f64,
     pooled: f64,
-    lone: f64,
-    lone_variance: f64,
-    lone_squares: f64,
+    lone: Outliers,
 }
 
 /// A time in ticks, and its standard error; no error when the time is a lower bound.
@@ -173,6 +171,14 @@ impl Outliers {
         }
     }
 
+    fn minus(self, earlier: Outliers) -> Outliers {
+        Outliers {
+            total: (self.total - earlier.total).max(0.0),
+            variance: (self.variance - earlier.variance).max(0.0),
+            squares: (self.squares - earlier.squares).max(0.0),
+        }
+    }
+
     /// How many were seen, if all were of one size.
     pub(crate) fn number(self) -> f64 {
         if self.squares > 0.0 { self.total * self.total / self.squares } else { 0.0 }
@@ -196,9 +202,7 @@ impl Times {
             variance: self.variance + other.variance,
             squares: self.squares + other.squares,
             pooled: self.pooled + other.pooled,
-            lone: self.lone + other.lone,
-            lone_variance: self.lone_variance + other.lone_variance,
-            lone_squares: self.lone_squares + other.lone_squares,
+            lone: self.lone.plus(other.lone),
         }
     }
 
@@ -212,9 +216,7 @@ impl Times {
             variance: (self.variance - earlier.variance).max(0.0),
             squares: (self.squares - earlier.squares).max(0.0),
             pooled: (self.pooled - earlier.pooled).max(0.0),
-            lone: (self.lone - earlier.lone).max(0.0),
-            lone_variance: (self.lone_variance - earlier.lone_variance).max(0.0),
-            lone_squares: (self.lone_squares - earlier.lone_squares).max(0.0),
+            lone: self.lone.minus(earlier.lone),
         }
     }
 
@@ -318,12 +320,12 @@ impl Times {
 
     /// The estimate without what outliers stand for, and its variance.
     pub(crate) fn regular(&self) -> (f64, f64) {
-        (self.total - self.lone, (self.variance - self.lone_variance).max(0.0))
+        (self.total - self.lone.total, (self.variance - self.lone.variance).max(0.0))
     }
 
     /// What outliers stand for.
     pub(crate) fn outliers(&self) -> Outliers {
-        Outliers { total: self.lone, variance: self.lone_variance, squares: self.lone_squares }
+        self.lone
     }
 }
 
@@ -620,9 +622,11 @@ impl Timing {
             variance: self.variance.get(),
             squares: self.squares.get(),
             pooled: self.pooled.get(),
-            lone: self.lone.get(),
-            lone_variance: self.lone_variance.get(),
-            lone_squares: self.lone_squares.get(),
+            lone: Outliers {
+                total: self.lone.get(),
+                variance: self.lone_variance.get(),
+                squares: self.lone_squares.get(),
+            },
         }
     }
 
@@ -763,9 +767,7 @@ mod tests {
             variance: 6.0,
             squares: 7.0,
             pooled: 8.0,
-            lone: 9.0,
-            lone_variance: 10.0,
-            lone_squares: 11.0,
+            lone: Outliers { total: 9.0, variance: 10.0, squares: 11.0 },
         };
         let large = Times {
             timed: 101,
@@ -776,9 +778,7 @@ mod tests {
             variance: 606.0,
             squares: 707.0,
             pooled: 808.0,
-            lone: 909.0,
-            lone_variance: 1010.0,
-            lone_squares: 1111.0,
+            lone: Outliers { total: 909.0, variance: 1010.0, squares: 1111.0 },
         };
         let hundred = Times {
             timed: 100,
@@ -789,15 +789,13 @@ mod tests {
             variance: 600.0,
             squares: 700.0,
             pooled: 800.0,
-            lone: 900.0,
-            lone_variance: 1000.0,
-            lone_squares: 1100.0,
+            lone: Outliers { total: 900.0, variance: 1000.0, squares: 1100.0 },
         };
         assert_eq!(small.plus(hundred), large);
         assert_eq!(large.minus(small), hundred);
         let none = small.minus(large);
         close(&[none.unseen, none.variance, none.squares, none.pooled], &[0.0; 4]);
-        close(&[none.lone, none.lone_variance, none.lone_squares], &[0.0; 3]);
+        close(&[none.lone.total, none.lone.variance, none.lone.squares], &[0.0; 3]);
         assert_eq!((none.timed, none.sampled), (0, 0));
     }
 
@@ -868,7 +866,8 @@ mod tests {
         let wide = Times { variance: 1e10, squares: 1e19, pooled: 1e10, ..ten };
         assert_eq!(known(Times { total: 226_000.0, ..wide }, 10_000, 100.0, 1e9), (26_000.0, None));
         // Without outliers 80,000 are left, with a variance of 1e8.
-        let lone = Times { lone: 20_000.0, lone_variance: 9.9e9, lone_squares: 7.0, ..wide };
+        let outliers = Outliers { total: 20_000.0, variance: 9.9e9, squares: 7.0 };
+        let lone = Times { lone: outliers, ..wide };
         close(&[lone.at_least_but(0.0, 10_000)], &[60_000.0]);
         close(&[lone.regular().0, lone.regular().1], &[80_000.0, 1e8]);
         // Two outliers of 100, of which each stands for four calls: three others.
@@ -877,7 +876,8 @@ mod tests {
         let all = two.plus(lone.outliers());
         close(&[all.total, all.variance, all.squares], &[20_600.0, 9.9e9 + 240_000.0, 180_007.0]);
         close(&[Outliers::default().number(), Outliers::default().size()], &[0.0, 0.0]);
-        close(&[Times { lone_variance: 2e10, ..wide }.regular().1], &[0.0]);
+        let more = Outliers { variance: 2e10, ..Outliers::default() };
+        close(&[Times { lone: more, ..wide }.regular().1], &[0.0]);
         assert_eq!((lone.total(), lone.variance()), (100_000.0, 1e10));
         close(&[ten.untimed_at_most(2510, 3.0), ten.within(1.0, 2510, 3.0)], &[30.0, 25_000.0]);
     }
@@ -918,7 +918,7 @@ mod tests {
             ],
         );
         close(
-            &[times.lone, times.lone_variance, times.lone_squares],
+            &[times.lone.total, times.lone.variance, times.lone.squares],
             &[differences[3], variances[1], differences[3] * differences[3]],
         );
         // The mean of the last ones: a sixteenth each.

@@ -644,7 +644,7 @@ fn the_balance_of_a_run_is_right_within_its_error_whatever_was_not_seen() {
         assert!(right >= RUNS * 9 / 10, "{about}: {right} of {RUNS}");
         assert!(right_functions >= functions * 9 / 10, "{about}: {right_functions}");
         assert!(!program.is_steady() || close >= RUNS * 9 / 10, "{about}: {close}");
-        // One computation takes as long as a thousand calls: of more than half of these the time is known nevertheless.
+        // A computation takes as long as hundreds of calls: where most of these are timed, the time in them is known.
         assert!(
             program != Program::Steps || cheaper < 2.0 || close >= RUNS * 9 / 10,
             "{about}: {close}"

@@ -128,7 +128,8 @@ pub(crate) fn prepare() {
         let process = own_process();
         let version: u64 = process.read(address(c"Py_Version")?)?;
         let layout = LAYOUTS.iter().find(|layout| version >> 16 == 0x300 | u64::from(layout.minor));
-        let (layout, runtime) = (layout?, address(c"_PyRuntime")?);
+        let (layout, found) = (layout?, symbols::default(c"_PyRuntime")?);
+        let runtime = found.as_ptr() as usize;
         let mut range = 0..0;
         elf_objects::each(&mut |object| {
             if object.range().contains(&runtime) {
@@ -136,8 +137,8 @@ pub(crate) fn prepare() {
             }
         });
         // The program itself has no such handle.
-        let library = symbols::default(c"_PyRuntime").and_then(LoadedObject::holding);
-        let is_held = library.is_some_and(|library| library.find(c"_PyRuntime").is_some());
+        let is_held = LoadedObject::holding(found)
+            .is_some_and(|library| library.find(c"_PyRuntime").is_some());
         Some(Interpreter { layout, runtime, code: address(c"PyCode_Type")?, range, is_held })
     });
     if let Some(Interpreter { layout, runtime, code, .. }) = interpreter {
