@@ -14,8 +14,8 @@ pub(crate) fn text(value: &Value) -> String {
         Value::Nothing => "-".to_owned(),
         Value::Text(text) | Value::Link(text, _) => printable(text).into_owned(),
         Value::Amount(amount) => {
-            // An error of less than the last digit says nothing in a sentence.
-            let shown = |error: &f64| amount.unit != Unit::Share || *error >= 5e-5;
+            // An error that would be written as "<0.01 %" says nothing in a sentence.
+            let shown = |error: &f64| amount.unit != Unit::Share || *error >= 1e-4;
             let error = amount
                 .error
                 .filter(shown)
@@ -70,4 +70,19 @@ pub(super) fn number(unit: Unit, number: Number) -> String {
 fn per_second(number: &str) -> String {
     let space = if number.ends_with(char::is_alphabetic) { "" } else { " " };
     format!("{number}{space}/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::value::share;
+
+    #[test]
+    fn a_share_has_its_error_where_there_is_a_digit_of_it() {
+        let with_error =
+            |error| text(&Value::Amount(Amount { error: Some(error), ..share(0.607) }));
+        assert_eq!(with_error(0.007), "60.7 % ± 0.70 %");
+        assert_eq!(with_error(0.0001), "60.7 % ± 0.01 %");
+        assert_eq!(with_error(0.000_099), "60.7 %");
+    }
 }
